@@ -7,6 +7,7 @@
 mod mcp_programs;
 mod mcp_suite;
 mod suite_results;
+mod suite_run;
 mod third_party_clients;
 mod third_party_servers;
 

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use ibeam_testkit::{BuildError, build_program};
 
 use crate::clients::Installer;
-use crate::conformance::record;
 pub(crate) use programs::Programs;
 pub(crate) use result::{Checks, Counts, SuiteResult};
 
@@ -78,43 +77,5 @@ impl SuiteContext {
     pub(crate) fn new(root: &Path, program: &ProgramOption) -> Result<Self, SuiteError> {
         let (root, program) = (root.to_owned(), program.find(root)?);
         Ok(Self { installer: Installer::new(&root), root, program })
-    }
-
-    /// Runs a suite, prints the numbers of its results, and records these.
-    ///
-    /// # Errors
-    /// `Cases` if a case failed, and each error of `cases` but `Missing`, which is printed.
-    pub(crate) fn run(
-        &self,
-        suite: &str,
-        cases: impl FnOnce(&Self, &mut SuiteResult) -> Result<(), SuiteError>,
-    ) -> Result<(), SuiteError> {
-        self.run_part(suite, true, cases)
-    }
-
-    /// Runs a suite as [`Self::run`] does, and records its results only if it `is_recorded`: a selection of its cases is not.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub(crate) fn run_part(
-        &self,
-        suite: &str,
-        is_recorded: bool,
-        cases: impl FnOnce(&Self, &mut SuiteResult) -> Result<(), SuiteError>,
-    ) -> Result<(), SuiteError> {
-        let mut result = SuiteResult::default();
-        match cases(self, &mut result) {
-            Err(SuiteError::Missing(missing)) => {
-                println!("SKIP: {suite}: {missing}");
-                return Ok(());
-            }
-            ended => ended?,
-        }
-        println!("{suite}: {}", result.counts);
-        let failed = result.counts.failed;
-        if is_recorded {
-            record(&self.root, suite, result)?;
-        }
-        if failed == 0 { Ok(()) } else { Err(SuiteError::Cases { suite: suite.to_owned(), failed }) }
     }
 }

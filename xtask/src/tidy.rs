@@ -1,6 +1,7 @@
-//! Checks of the repository that the compiler does not make: dependencies between crates, sizes of crates and files,
-//! names, words, and pages and lists that must change with the code.
+//! Checks of the repository that the compiler does not make: dependencies between crates, circles of modules, sizes of
+//! crates and files, names, words, and pages and lists that must change with the code.
 
+mod circles;
 mod contract_page;
 mod crate_sizes;
 mod edges;
@@ -18,6 +19,7 @@ pub(crate) use tree::TidyError;
 pub(crate) fn run(root: &Path) -> Result<(), TidyError> {
     let mut findings = edges::check(root)?;
     findings.extend(crate_sizes::check(root)?);
+    findings.extend(circles::check(root)?);
     findings.extend(files::check(root)?);
     findings.extend(named_tests::check(root)?);
     findings.extend(contract_page::check(root)?);

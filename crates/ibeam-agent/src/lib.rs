@@ -55,8 +55,6 @@ pub mod option_checks;
 #[doc(hidden)]
 pub mod otel;
 #[doc(hidden)]
-pub mod own_program;
-#[doc(hidden)]
 pub mod printer;
 #[doc(hidden)]
 pub mod process_end;
@@ -70,6 +68,8 @@ pub mod project_entries;
 pub mod prompt;
 #[doc(hidden)]
 pub mod pump;
+#[doc(hidden)]
+pub mod reports;
 mod resource_exhaustion;
 #[doc(hidden)]
 pub mod run;

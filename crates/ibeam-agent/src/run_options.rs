@@ -242,43 +242,6 @@ impl RunOptions {
         })
     }
 
-    /// Returns the arguments with which a command of this program describes what a conversation with these options does: those
-    /// of its language, model, rules and sandbox that the command uses. `--trust` is not one of them: it would trust what has
-    /// changed since.
-    #[doc(hidden)]
-    pub fn for_command(&self, command: &[&str]) -> Vec<String> {
-        const RULES: [&str; 6] = ["--approval", "--sandbox", "--allow", "--ask", "--deny", "--allow-net"];
-        let (has_rules, has_model) = match command.first() {
-            Some(&"context") => (true, true),
-            Some(&"policy") => (true, false),
-            Some(&"models") => (false, true),
-            Some(_) | None => (false, false),
-        };
-        let is_used = |flag: &str| match flag {
-            "--lang" => true,
-            "--model" => has_model,
-            _ => has_rules && RULES.contains(&flag),
-        };
-        let directories = self.add_dir.iter().filter(|_| has_rules);
-        self.setting_flags(is_used)
-            .chain(directories.map(|path| format!("--add-dir={}", path.display())))
-            .collect()
-    }
-
-    /// Returns the further arguments with which `context` counts what a conversation with these options sends: its mode,
-    /// instructions and tools.
-    #[doc(hidden)]
-    pub fn for_context(&self) -> Vec<String> {
-        let mode = self.mode.is_read_only().then(|| format!("--mode={}", self.mode.name()));
-        let strict = self.strict_mcp_config.then(|| "--strict-mcp-config".to_owned());
-        let system = self.system_prompt.iter().map(|text| format!("--system-prompt={text}"));
-        let appended = self.append_system_prompt.iter().map(|text| format!("--append-system-prompt={text}"));
-        let without = self.without.iter().map(|tool| format!("--without={tool}"));
-        let servers = self.mcp_config.iter().map(|config| format!("--mcp-config={config}"));
-        let switches = mode.into_iter().chain(strict);
-        switches.chain(system).chain(appended).chain(without).chain(servers).collect()
-    }
-
     /// Whether the run answers from recordings in a new session. Such a session is not stored: each of these runs has the same
     /// pinned session id.
     fn starts_recorded_session(&self) -> bool {

@@ -36,6 +36,14 @@ pub fn take() -> io::Result<File> {
     Ok(File::from(private))
 }
 
+/// Returns the reason for a failed write to stdout.
+pub fn write_reason(error: &io::Error) -> Reason {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Reason::OutputClosed,
+        _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() },
+    }
+}
+
 /// Requests `stop` when the reader of stdout closes it, even while there is nothing to write.
 ///
 /// If stdout is a regular file, which has no reader, the thread waits until the process ends.

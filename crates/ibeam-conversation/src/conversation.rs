@@ -10,14 +10,16 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, Reason, Signal, UserPrompt, sentence};
 use ibeam_tui::{Color, EscapeEffect, Style, TuiLine};
 
-use super::own_commands::{run_between, run_shell};
+use super::command_display::{CommandDisplay, INFORMATION};
 use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
-use super::person_commands::{self, CommandContext, CommandDisplay, CommandEnd, Reopening};
+use super::person_commands::{self, CommandContext, CommandEnd, Reopening};
+use super::report_commands::{changed_app, undo_between};
 use super::session_list::ChosenSession;
 use super::session_status::status_line;
+use super::shell_command::run_shell;
 use super::start_dialog::StartDialog;
 use super::{InteractiveStart, model_setup, trust_question};
-use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::app::AppContext;
 use ibeam_agent::prompt::Prompt;
 use ibeam_agent::run::front_end::FrontEnd;
 use ibeam_agent::run::policy_rules::build_policy;
@@ -30,9 +32,6 @@ use ibeam_agent::run::subagents::SubagentObserver;
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::run_options::RunOptions;
 use ibeam_agent::{model, stderr};
-
-/// The style of lines about the session.
-pub(super) const INFORMATION: Style = Style::color(Color::Cyan);
 
 /// The place where a person reads and types.
 pub(super) trait PersonScreen {
@@ -253,15 +252,10 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 Ok(None) => return self.leave(session, Ok(())),
                 Err(failed) => return self.leave(session, Err(failed)),
             };
-            let previous = session.reopening_target();
+            let (id, previous) = (session.id(), session.reopening_target());
             session.close(Ok(()))?;
-            if !next.command.is_empty() {
-                self.outputs.extend(run_between(
-                    &self.process,
-                    self.screen.display(),
-                    &self.options,
-                    &next.command,
-                )?);
+            if let Some(target) = next.undo {
+                self.outputs.extend(undo_between(&self.process, self.screen.display(), id, target)?);
             }
             session = self.reopen(&next, &previous)?;
         }
@@ -381,14 +375,6 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             }
         }
     }
-}
-
-/// Returns the context of sessions with other options.
-///
-/// # Errors
-/// The errors of [`AppContext::new`].
-fn changed_app(app: &AppContext, options: &RunOptions) -> Result<Arc<AppContext>, Reason> {
-    AppContext::new(options.clone(), ConfigUse::Needed, app.started_at).map(Arc::new)
 }
 
 /// Prints how a run ended that did not succeed. The person knows what an interrupt is.

@@ -15,13 +15,13 @@ use ibeam_tui::{
 };
 
 use super::InteractiveStart;
+use super::command_display::CommandDisplay;
 use super::command_table;
 use super::conversation::{Conversation, PersonScreen};
 use super::file_index::FileIndex;
 use super::inline_approver::InlineQuestioner;
 use super::inline_input::{InputThread, PromptHistory};
 use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStdout};
-use super::person_commands::CommandDisplay;
 use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
 use crate::terminal_palette::{asked_palette, stated_palette};

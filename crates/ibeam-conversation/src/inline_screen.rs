@@ -7,15 +7,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use futures_util::future::{BoxFuture, FutureExt as _};
 use ibeam_core::Steering;
 use ibeam_output::{Catalogue, EventWriter};
 use ibeam_protocol::{Event, EventKind, SessionId, UserPrompt};
-use ibeam_tui::{Color, Line, RawTerminal, Style, TuiLine, Ui};
-use tokio::sync::Notify;
+use ibeam_tui::{Activity, Color, Line, PagerStart, PickerOptions, RawTerminal, Style, TuiLine, Ui};
+use tokio::sync::{Notify, oneshot};
 
-use super::conversation::INFORMATION;
+use super::command_display::{CommandDisplay, INFORMATION};
+use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
+use ibeam_agent::run::run_process::RunProcess;
+use ibeam_agent::run::run_session::RunSession;
 use ibeam_agent::run::subagents::SubagentObserver;
+use ibeam_agent::run_error::RunError;
 use ibeam_agent::stderr;
 use ibeam_agent::stdout::BackpressuredStdout;
 
@@ -204,4 +209,71 @@ impl Steering for InlineSteering {
     fn on_nothing_to_compact(&self) {
         self.screen.print(INFORMATION, &self.catalogue.line(&TuiLine::NothingToCompact));
     }
+}
+
+impl CommandDisplay for InlineScreen {
+    fn print(&self, style: Style, text: &str) {
+        Self::print(self, style, text);
+    }
+
+    fn show_changes(&self, title: String, lines: Vec<Line>) {
+        self.with(|ui| drop(ui.show_pager(title, lines, PagerStart::Top, Instant::now())));
+    }
+
+    fn show_transcript(&self, conversation: &StoredConversation) {
+        conversation.show(self);
+    }
+
+    fn show_status(&self, session: &RunSession<'_>) {
+        let (model, mode) = session.model_and_mode();
+        self.with(|ui| ui.set_status(model, mode));
+    }
+
+    fn request_compaction(&self) {
+        self.compacts.store(true, Ordering::Release);
+    }
+
+    fn pick_session(
+        &self,
+        process: &RunProcess<'_>,
+        notice: Option<String>,
+    ) -> Result<Option<ChosenSession>, RunError> {
+        pick_session(process, self, notice)
+    }
+
+    fn echo(&self, style: Style, text: &str) {
+        self.with(|ui| drop(ui.echo(&Line::new(style, text), Instant::now())));
+    }
+
+    fn set_running(&self, label: Option<&str>) {
+        // An interrupt that came too late for the command before is not one of this command.
+        let _ = self.cancel.notified().now_or_never();
+        self.runs_command.store(label.is_some(), Ordering::Release);
+        let activity = label.map(|text| Activity { text: text.to_owned(), is_cancellable: true });
+        self.with(|ui| drop(ui.set_activity(activity, Instant::now())));
+    }
+
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.cancel.notified())
+    }
+}
+
+/// Lets the person choose a stored session; `None` if they choose none.
+///
+/// # Errors
+/// The errors of [`session_list::entries`]; the reason of a signal.
+fn pick_session(
+    process: &RunProcess<'_>,
+    screen: &InlineScreen,
+    notice: Option<String>,
+) -> Result<Option<ChosenSession>, RunError> {
+    let entries = Box::new(session_list::entries(&process.app)?);
+    let (sender, chosen) = oneshot::channel();
+    let reply = Box::new(move |entry| {
+        // The program may end meanwhile.
+        let _ = sender.send(entry);
+    });
+    screen.with(|ui| drop(ui.show_picker(PickerOptions { entries, notice, reply }, Instant::now())));
+    let chosen = process.wait(async { Ok(chosen.await.ok().flatten()) })?;
+    Ok(chosen.map(ChosenSession::from_entry))
 }

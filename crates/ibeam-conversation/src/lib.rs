@@ -3,6 +3,7 @@
 //! One session, one run for each prompt. On most terminals the display is the inline screen (`inline.rs`); for screen
 //! readers and for terminals that cannot move the cursor there is line mode (`line_mode.rs`).
 
+mod command_display;
 mod command_table;
 mod conversation;
 mod file_index;
@@ -14,11 +15,12 @@ mod line_mode;
 mod model_commands;
 mod model_setup;
 mod no_echo;
-mod own_commands;
 mod person_approver;
 mod person_commands;
+mod report_commands;
 mod session_list;
 mod session_status;
+mod shell_command;
 mod start_dialog;
 mod terminal_palette;
 mod transcript_view;

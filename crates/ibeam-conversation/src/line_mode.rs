@@ -16,9 +16,9 @@ use ibeam_protocol::{Event, EventKind, Failure, Reason, ToolOutcome, ToolOutput,
 use ibeam_tui::{Choice, Line, Reply, ShownChanges, Style, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
+use super::command_display::CommandDisplay;
 use super::conversation::{Conversation, PersonScreen};
 use super::person_approver::{PersonQuestion, Questioner};
-use super::person_commands::CommandDisplay;
 use super::session_list::{self, ChosenSession};
 use super::start_dialog::LineDialog;
 use super::transcript_view::StoredConversation;

@@ -4,7 +4,7 @@ use ibeam_protocol::{Failure, sentence};
 use ibeam_providers::{known_model, models_of};
 use ibeam_tui::{Color, Style, TuiLine};
 
-use super::conversation::INFORMATION;
+use super::command_display::INFORMATION;
 use super::person_commands::CommandContext;
 use super::session_status::{StatusItem, status_line, status_value};
 use ibeam_agent::model::{self, ListCache};
@@ -14,7 +14,7 @@ use ibeam_agent::similar_names;
 impl CommandContext<'_, '_> {
     /// Lists the models, and states how to change the current one.
     pub(super) fn list_models(&self) -> Result<(), RunError> {
-        self.print_own(&["models"])?;
+        self.print_models()?;
         let model = status_value(self.session, StatusItem::Model);
         let line = TuiLine::ModelHint { model: &model };
         self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));

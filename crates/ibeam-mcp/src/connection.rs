@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ibeam_json_rpc::{CloseReason, MAX_QUOTED_CHARS, METHOD_NOT_FOUND, RequestError, RpcError};
+use ibeam_json_rpc::{CloseReason, MAX_QUOTED_CHARS, METHOD_NOT_FOUND, RpcError};
 use ibeam_protocol::elide_end;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -12,8 +12,9 @@ use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
+use crate::call_error::{CallError, HttpError};
 use crate::elicitation::Elicitation;
-use crate::http_client::{HttpClient, HttpError};
+use crate::http_client::HttpClient;
 use crate::lifecycle::{
     RevisionChoice, SESSION_REVISION, SESSION_REVISIONS, STATELESS_REVISION, UNSUPPORTED_REVISION,
     add_request_metadata, client_capabilities, client_info,
@@ -72,36 +73,6 @@ pub enum StartError {
 /// Returns the way out for a whole command line in the place of the program.
 fn arguments_hint(command: &str) -> &'static str {
     if command.trim().contains(char::is_whitespace) { "; its arguments belong in `args`" } else { "" }
-}
-
-/// The reason why a request has no result.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CallError {
-    /// The server responded with an error.
-    #[error("it answered with error {}: {}", .0.code, .0.message)]
-    Rejected(RpcError),
-    /// The connection over stdio is closed.
-    #[error("{0}")]
-    Closed(CloseReason),
-    /// The request cannot be serialized.
-    #[error("the request cannot be written: {0}")]
-    NotSerializable(#[from] serde_json::Error),
-    /// HTTP gave no result.
-    #[error("{0}")]
-    Http(#[from] HttpError),
-    /// The server asks for something that this client does not have, or too often.
-    #[error("{0}")]
-    Input(String),
-}
-
-impl From<RequestError> for CallError {
-    fn from(error: RequestError) -> Self {
-        match error {
-            RequestError::Closed(reason) => Self::Closed(reason),
-            RequestError::Rejected(error) => Self::Rejected(error),
-            RequestError::NotSerializable(error) => Self::NotSerializable(error),
-        }
-    }
 }
 
 /// An initialized connection to a server. Dropping it kills the process and everything that it started.

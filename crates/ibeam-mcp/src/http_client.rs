@@ -18,11 +18,11 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::AbortHandle;
 
-use crate::connection::CallError;
+use crate::call_error::{CallError, HttpError};
 use crate::http_config::{HttpConfig, check_url};
 use crate::lifecycle::{STATELESS_REVISION, add_request_metadata};
 use crate::list_changes::ListChanges;
-use crate::oauth::{AuthError, Authorization, Challenge, dpop_nonce};
+use crate::oauth::{Authorization, Challenge, dpop_nonce};
 use crate::param_headers::encode;
 use crate::routed_clients::RoutedClients;
 use crate::server_requests::ServerRequests;
@@ -43,39 +43,6 @@ const NOTIFY_TIMEOUT: Duration = Duration::from_secs(2);
 const MAX_AUTHORIZATIONS: usize = 4;
 const SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
-
-/// The reason why a server over HTTP gave no result.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HttpError {
-    /// The URL or a header cannot be used.
-    #[error("{0}")]
-    Configuration(String),
-    /// The connection failed.
-    #[error("cannot reach it: {0}")]
-    Connection(String),
-    /// The server refuses the request, without an error of the protocol.
-    #[error("it answered with HTTP status {status}{detail}")]
-    Status {
-        status: u16,
-        /// The start of the body as the continuation of a sentence, or nothing.
-        detail: String,
-    },
-    /// The server redirects to another URL.
-    #[error("it redirects to `{0}`; configure the URL that it redirects to")]
-    Redirect(String),
-    /// The server does not know the session any more.
-    #[error("its session has expired")]
-    SessionExpired,
-    /// No token that the server accepts.
-    #[error("{0}")]
-    Authorization(#[from] AuthError),
-    /// The stream ended before the response.
-    #[error("its answer ended before the result")]
-    EndOfAnswer,
-    /// The answer violates the protocol.
-    #[error("its answer is not valid: {0}")]
-    InvalidAnswer(String),
-}
 
 /// The connection to a server over HTTP.
 pub(crate) struct HttpClient {

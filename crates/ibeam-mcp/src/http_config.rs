@@ -8,7 +8,7 @@ use ibeam_http::base_url::is_loopback;
 use ibeam_http::{Secret, TlsSettings};
 use reqwest::Url;
 
-use crate::http_client::HttpError;
+use crate::call_error::HttpError;
 use crate::oauth::OAuthConfig;
 use crate::routed_clients::ProxySelector;
 

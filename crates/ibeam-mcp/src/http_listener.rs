@@ -9,7 +9,8 @@ use ibeam_json_rpc::OutgoingMessage;
 use reqwest::{Method, Response};
 use serde_json::Value;
 
-use crate::http_client::{HttpClient, HttpError, MAX_RESUMPTIONS, content_type};
+use crate::call_error::HttpError;
+use crate::http_client::{HttpClient, MAX_RESUMPTIONS, content_type};
 use crate::list_changes::{LISTEN, listen_params};
 
 /// A stream that lasts this long was not refused. Its end does not count towards the limit of resumptions.

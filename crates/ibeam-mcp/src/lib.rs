@@ -4,6 +4,7 @@
 //! the direct child. Rejects every request of a server except `ping` and elicitation. Does not decide what is permitted.
 //! Source: modelcontextprotocol.io, revisions 2025-11-25 and 2026-07-28.
 
+mod call_error;
 mod call_result;
 mod connection;
 mod elicitation;

@@ -11,9 +11,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 
 use crate::ServerConfig;
+use crate::call_error::{CallError, HttpError};
 use crate::call_result::parse_outcome;
-use crate::connection::{CallError, Connection, StartError};
-use crate::http_client::HttpError;
+use crate::connection::{Connection, StartError};
 use crate::list_cache::ListCache;
 use crate::list_changes::ServerList;
 use crate::listed_tool::{ListedTool, Offer};

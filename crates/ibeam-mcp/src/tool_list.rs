@@ -7,7 +7,8 @@ use ibeam_protocol::elide_end;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::connection::{CallError, Connection, parse_result};
+use crate::call_error::CallError;
+use crate::connection::{Connection, parse_result};
 use crate::lenient_list::LenientList;
 use crate::list_cache::{PageInfo, SeenCursors};
 use crate::listed_tool::{ListedTool, Offer};

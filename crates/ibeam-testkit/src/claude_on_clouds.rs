@@ -5,9 +5,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
+use crate::api::{AnswerScript, Api};
 use crate::request::{self, Request};
 use crate::script::Frame;
-use crate::wire::{AnswerScript, Api};
 use crate::{anthropic, bedrock};
 
 pub(crate) const VERTEX: Api = Api {

@@ -5,10 +5,10 @@
 use ibeam_protocol::StopReason;
 use serde_json::{Value, json};
 
+use crate::api::{AnswerScript, Api};
 use crate::openai;
 use crate::request;
 use crate::script::{Frame, Step, pieces, stop_reason};
-use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
     model_name: "cohere/claude-sonnet-4-6",

@@ -5,9 +5,9 @@
 use ibeam_protocol::StopReason;
 use serde_json::{Value, json};
 
+use crate::api::{AnswerScript, Api};
 use crate::request::Request;
 use crate::script::{Frame, Step, pieces, stop_reason};
-use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
     model_name: "gemini/claude-sonnet-4-6",

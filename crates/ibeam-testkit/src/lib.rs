@@ -13,6 +13,8 @@
 )]
 
 mod anthropic;
+mod api;
+mod api_table;
 mod batch_server;
 mod bedrock;
 mod build;

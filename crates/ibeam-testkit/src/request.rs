@@ -36,12 +36,6 @@ impl Request {
         self.body.get("model").cloned().unwrap_or_else(|| last.into())
     }
 
-    /// Returns the text of every message after the system prompt, as `role: text` lines; calls as `call name
-    /// arguments`, their results as `result text`. The form is the same for all APIs.
-    pub fn transcript(&self) -> Vec<String> {
-        self.messages().iter().flat_map(self.wire.api().transcript).collect()
-    }
-
     /// Returns the first field that is missing in a request whose model and messages are in its body.
     pub(crate) fn missing_field(&self) -> Option<String> {
         let missing = |what: &str| Some(format!("{what} is missing"));

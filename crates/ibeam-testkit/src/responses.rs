@@ -5,9 +5,9 @@
 use ibeam_protocol::StopReason;
 use serde_json::{Value, json};
 
+use crate::api::{AnswerScript, Api};
 use crate::request::Request;
 use crate::script::{Frame, Step, pieces, stop_reason};
-use crate::wire::{AnswerScript, Api};
 
 pub(crate) const API: Api = Api {
     // A model that no other API offers, so that its requests use Responses at any address.

@@ -10,10 +10,11 @@ use std::time::Duration;
 use axum::extract::ws::{Message, WebSocket};
 use serde_json::{Value, json};
 
+use crate::api::AnswerScript;
 use crate::request::Request;
 use crate::script::{Answer, Content, Frame};
 use crate::server::ServerState;
-use crate::wire::{AnswerScript, Wire};
+use crate::wire::Wire;
 
 /// The time between two pings of an idle connection.
 const PING_INTERVAL: Duration = Duration::from_millis(20);

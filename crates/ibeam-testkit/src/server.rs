@@ -25,11 +25,12 @@ use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use crate::api::AnswerScript;
 use crate::request::Request;
 use crate::responses_socket;
 use crate::script::{Answer, Content, Frame};
 use crate::strict::{Refusal, StrictService};
-use crate::wire::{AnswerScript, Wire};
+use crate::wire::Wire;
 
 /// The models that `GET /v1/models` and `GET /v1beta/models` list, with their display names.
 const MODELS: [(&str, &str); 2] =

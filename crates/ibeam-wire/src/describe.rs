@@ -3,7 +3,7 @@
 //! [`contract_object!`] declares an object once: its keys in wire order, with name, meaning and values. The macro
 //! generates the struct, its serialization in both directions, and its [`Object`]. This module does not read or write.
 
-use crate::event::CallPhase;
+use crate::event::call_phase::CallPhase;
 
 /// The set of valid values of a key.
 #[derive(Clone, Copy, Debug)]

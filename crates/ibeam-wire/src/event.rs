@@ -1,15 +1,17 @@
 //! The events of a stream as types. Reading is lenient: keys that are not essential may be absent, and unknown keys are
 //! ignored.
 
+pub(crate) mod call_phase;
 mod ending;
 mod init;
-mod tool_call;
+pub(crate) mod tool_call;
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use self::call_phase::CallPhase;
 pub(crate) use self::ending::RUN_KEYS;
 pub use self::ending::{
     BackgroundEndEntry, DenialEntry, ErrorEvent, FAILURE_CLASSES, FailureClass, FallbackEntry, ModelCosts,
@@ -18,7 +20,7 @@ pub use self::ending::{
 pub use self::init::{
     ApiKeySource, InitEvent, InitExtras, InitSubtype, LimitValues, SandboxEntry, ServerEntry,
 };
-pub use self::tool_call::{CallPhase, ToolCallBody, ToolCallEvent};
+pub use self::tool_call::{ToolCallBody, ToolCallEvent};
 use crate::describe::{Constraint, Describe, DescribeObject, Shape, contract_object};
 use crate::scan;
 

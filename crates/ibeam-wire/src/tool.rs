@@ -2,6 +2,7 @@
 //!
 //! A new tool is a new module and a line of [`TOOLS`].
 
+mod definition;
 pub mod delete;
 pub mod edit;
 pub mod glob;
@@ -19,33 +20,10 @@ pub mod write;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::describe::{DescribeObject, Description, contract_object};
-
-/// A tool with its own key.
-#[derive(Debug)]
-pub struct Tool {
-    /// The name that the model uses; `None` if there is no single fixed name.
-    pub name: Option<&'static str>,
-    /// The key of `tool_call`, e.g. `readToolCall`.
-    pub key: &'static str,
-    /// Whether the arguments end with the id of the call.
-    pub repeats_call_id: bool,
-    pub(crate) description: &'static str,
-    /// The arguments; `None` for a tool that ibeam does not have and the schema omits.
-    pub(crate) args: Option<Description>,
-    /// The payload of the arm `success`.
-    pub(crate) success: Description,
-    /// The arms in addition to those of every tool.
-    pub(crate) arms: &'static [Arm],
-}
-
-/// A key of `result`: one possible outcome of a call.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Arm {
-    pub(crate) name: &'static str,
-    pub(crate) description: &'static str,
-    pub(crate) payload: Description,
-}
+pub(crate) use self::definition::Arm;
+pub use self::definition::{ErrorMessage, FileNotFound, Tool};
+use crate::describe::{DescribeObject, contract_object};
+pub use crate::event::tool_call::FUNCTION;
 
 /// Every tool, in the order of the schema.
 pub const TOOLS: &[Tool] = &[
@@ -63,9 +41,6 @@ pub const TOOLS: &[Tool] = &[
     mcp::TOOL,
     task::TOOL,
 ];
-
-/// The key of `tool_call` for a tool without its own key.
-pub const FUNCTION: &str = "function";
 
 /// The argument that repeats the id of the call.
 pub const CALL_ID: &str = "toolCallId";
@@ -91,12 +66,6 @@ pub(crate) const COMMON_ARMS: &[Arm] = &[
         payload: ErrorMessage::<String>::object,
     },
 ];
-
-const FILE_NOT_FOUND: Arm = Arm {
-    name: "fileNotFound",
-    description: "The file does not exist.",
-    payload: FileNotFound::<String>::object,
-};
 
 impl Tool {
     /// Returns the tool that the model calls `name`, or `None` if it has no own key.
@@ -146,22 +115,6 @@ contract_object! {
         payload path("path"): S,
         /// The error message of the operating system.
         payload error("error"): S,
-    }
-}
-
-contract_object! {
-    /// The error of a failed call.
-    pub struct ErrorMessage<S: Default = String> {
-        /// The error message: one English sentence.
-        payload error_message("errorMessage"): S,
-    }
-}
-
-contract_object! {
-    /// A file that does not exist.
-    pub struct FileNotFound<S: Default = String> {
-        /// The path of the file.
-        payload path("path"): S,
     }
 }
 

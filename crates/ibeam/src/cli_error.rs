@@ -11,6 +11,7 @@ use ibeam_protocol::{Failure, FailureCode, Reason, Sentence};
 use ibeam_wire::ErrorEvent;
 use serde::Serialize;
 
+use ibeam_agent::reports::file_changes::ChangesError;
 use ibeam_agent::run_error::RunError;
 
 /// An error of the program.
@@ -22,6 +23,9 @@ pub(crate) enum CliError {
     /// A failure that a run can end with. It may also occur before a run has started.
     #[serde(skip)]
     Run(RunError),
+    /// A failure of `undo` or `diff`.
+    #[serde(skip)]
+    Changes(Box<ChangesError>),
     /// The arguments of a sub-command cannot be parsed.
     CommandUsage {
         command: String,
@@ -95,51 +99,6 @@ pub(crate) enum CliError {
         source: String,
         run: u64,
         runs: u64,
-    },
-    /// A session has no checkpoint that an undo could restore.
-    NothingToUndo {
-        session: String,
-    },
-    /// A session has no undo that is not taken back.
-    NothingToRedo {
-        session: String,
-    },
-    /// Every turn of a session that changed files is undone.
-    AlreadyUndone {
-        session: String,
-    },
-    /// The session of an undo is held by another process.
-    SessionHeld {
-        session: String,
-        holder: String,
-    },
-    /// A session changed files, but has no checkpoint to compare with.
-    NoCheckpoints {
-        session: String,
-    },
-    /// `--to` or `--turn` names a turn that does not exist.
-    UnknownTurn {
-        session: String,
-        turn: u32,
-        turns: u32,
-    },
-    /// The workspace of a session is in no repository that can be used.
-    NoRepository {
-        path: String,
-    },
-    /// Somebody else changed files that an undo would overwrite.
-    FilesChangedSince {
-        count: u64,
-        path: String,
-    },
-    /// Somebody else changed files that a redo would overwrite.
-    FilesChangedSinceUndo {
-        count: u64,
-        path: String,
-    },
-    /// Files could not be compared or restored.
-    CheckpointFailed {
-        detail: String,
     },
     /// Lines of a task file are not valid tasks; the first is named.
     InvalidTasks {
@@ -231,6 +190,7 @@ impl CliError {
     pub(crate) fn code(&self) -> FailureCode {
         match self {
             Self::Run(failed) => failed.failure.reason.code(),
+            Self::Changes(error) => error.code(),
             Self::CommandUsage { .. }
             | Self::MistypedCommand { .. }
             | Self::ConversationCommand { .. }
@@ -252,24 +212,13 @@ impl CliError {
             | Self::NotInQuarantine { .. }
             | Self::OriginUnknown { .. }
             | Self::UnknownRun { .. }
-            | Self::NothingToUndo { .. }
-            | Self::NothingToRedo { .. }
-            | Self::AlreadyUndone { .. }
-            | Self::NoCheckpoints { .. }
-            | Self::UnknownTurn { .. }
-            | Self::NoRepository { .. }
             | Self::NoFleet { .. }
             | Self::NoBatchFleet { .. } => FailureCode::NoInput,
-            Self::FilesChangedSince { .. }
-            | Self::FilesChangedSinceUndo { .. }
-            | Self::FleetNotApplied { .. }
-            | Self::FleetTasksFailed { .. } => FailureCode::Failed,
-            Self::SessionHeld { .. }
-            | Self::FleetInUse { .. }
-            | Self::FleetUnfinished { .. }
-            | Self::FleetBudgetSpent { .. } => FailureCode::Busy,
+            Self::FleetNotApplied { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
+            Self::FleetInUse { .. } | Self::FleetUnfinished { .. } | Self::FleetBudgetSpent { .. } => {
+                FailureCode::Busy
+            }
             Self::FleetWaiting { .. } => FailureCode::Parked,
-            Self::CheckpointFailed { .. } => FailureCode::Io,
         }
     }
 
@@ -287,6 +236,9 @@ impl CliError {
         {
             return catalogue.cli_error_with_detail(self, detail);
         }
+        if let Self::Changes(error) = self {
+            return error.explain(catalogue);
+        }
         match self.run_failure() {
             Some(failed) => failed.explained(catalogue),
             None => catalogue.cli_error(self),
@@ -295,6 +247,9 @@ impl CliError {
 
     /// Returns the `error` object for programs, as one line without its end.
     pub(crate) fn to_object(&self) -> String {
+        if let Self::Changes(error) = self {
+            return cli_error_object(error.code(), error);
+        }
         match self.run_failure() {
             Some(failed) => error_object(&failed.failure, failed.run.as_deref()),
             None => cli_error_object(self.code(), self),
@@ -303,6 +258,9 @@ impl CliError {
 
     /// Returns the event `error` of contract 1.
     pub(crate) fn to_contract_event(&self) -> ErrorEvent<Cow<'_, str>> {
+        if let Self::Changes(error) = self {
+            return cli_error_event(error.code(), error);
+        }
         match self.run_failure() {
             Some(failed) => failure_event(&failed.failure, failed.run.as_deref()),
             None => cli_error_event(self.code(), self),
@@ -343,6 +301,15 @@ impl From<Reason> for CliError {
     }
 }
 
+impl From<ChangesError> for CliError {
+    fn from(error: ChangesError) -> Self {
+        if let ChangesError::Run(failed) = error {
+            return Self::Run(failed);
+        }
+        Self::Changes(Box::new(error))
+    }
+}
+
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> Self {
         Reason::from(error).into()
@@ -374,16 +341,16 @@ mod tests {
             CliError::NotInQuarantine { id: s() },
             CliError::OriginUnknown { id: s() },
             CliError::UnknownRun { source: s(), run: 3, runs: 2 },
-            CliError::NothingToUndo { session: s() },
-            CliError::NothingToRedo { session: s() },
-            CliError::AlreadyUndone { session: s() },
-            CliError::SessionHeld { session: s(), holder: s() },
-            CliError::NoCheckpoints { session: s() },
-            CliError::UnknownTurn { session: s(), turn: 3, turns: 2 },
-            CliError::NoRepository { path: s() },
-            CliError::FilesChangedSince { count: 2, path: s() },
-            CliError::FilesChangedSinceUndo { count: 2, path: s() },
-            CliError::CheckpointFailed { detail: s() },
+            ChangesError::NothingToUndo { session: s() }.into(),
+            ChangesError::NothingToRedo { session: s() }.into(),
+            ChangesError::AlreadyUndone { session: s() }.into(),
+            ChangesError::SessionHeld { session: s(), holder: s() }.into(),
+            ChangesError::NoCheckpoints { session: s() }.into(),
+            ChangesError::UnknownTurn { session: s(), turn: 3, turns: 2 }.into(),
+            ChangesError::NoRepository { path: s() }.into(),
+            ChangesError::FilesChangedSince { count: 2, path: s() }.into(),
+            ChangesError::FilesChangedSinceUndo { count: 2, path: s() }.into(),
+            ChangesError::CheckpointFailed { detail: s() }.into(),
             CliError::InvalidTasks { source: s(), line: 3, detail: s().into(), count: 2 },
             CliError::NoTasks { source: s() },
             CliError::NotAnExport { source: s() },

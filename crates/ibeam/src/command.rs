@@ -17,6 +17,7 @@ mod login;
 mod mcp;
 mod models;
 mod policy;
+mod printing;
 mod providers;
 mod quarantine;
 mod reference;
@@ -28,29 +29,24 @@ mod trust;
 mod undo;
 
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ibeam_dialects::DialectName;
-use ibeam_output::{escape_invisible, escape_invisible_in_json};
 use ibeam_protocol::Reason;
-use serde::Serialize;
 
 use crate::cli::{
     Command, ConfigCommand, FailOnArg, Flags, FleetCommand, OfflineCommand, ReportFormat, TrustCommand,
 };
 use crate::cli_error::CliError;
-use crate::wrap;
 use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
+use ibeam_agent::reports::context_report::ContextOptions;
 use ibeam_agent::stderr;
 
 pub(crate) use models::{ModelListOptions, list as list_models};
 pub(crate) use setup::install_if_missing;
-
-/// The number of spaces before the further lines of a wrapped line.
-const LISTING_INDENT: usize = 4;
 
 /// Executes a command other than `resume`, which is a run. Returns the exit code of success.
 ///
@@ -92,9 +88,8 @@ pub(crate) fn execute(
             let id = id.as_ref().map(|id| id.to_string_lossy());
             undo::diff(app, id.as_deref(), *stat, *turn, stdout)
         }
-        Command::Undo { id, to, redo, dry_run, redo_command } => {
-            let target = undo::target(*to, *redo);
-            undo::undo(app, id.as_deref(), target, *dry_run, redo_command.as_deref(), stdout)
+        Command::Undo { id, to, redo, dry_run } => {
+            undo::undo(app, id.as_deref(), undo::target(*to, *redo), *dry_run, stdout)
         }
         Command::Sessions { what } => sessions::sessions(app, what, stdout),
         Command::Config { what } => config::config(app, what, stdout),
@@ -106,14 +101,9 @@ pub(crate) fn execute(
             let options = bug_report::BugReportOptions { file, session, without_session: *no_session, log };
             bug_report::write_report(app, &options, stdout)
         }
-        Command::Context { full, start_servers, conversation, format, words } => {
-            let options = context::ContextOptions {
-                full: *full,
-                start_servers: *start_servers,
-                conversation: *conversation,
-                format: format.unwrap_or_default(),
-            };
-            context::context(app, words, options, stdout)
+        Command::Context { full, start_servers, format, words } => {
+            let options = ContextOptions { full: *full, start_servers: *start_servers, conversation: false };
+            context::context(app, words, options, format.unwrap_or_default(), stdout)
         }
         Command::Hooks { what } => hooks::hooks(app, what, stdout),
         Command::Quarantine { what } => quarantine::quarantine(app, what, stdout),
@@ -241,69 +231,4 @@ pub(crate) fn execute_offline(
         }
     };
     done.map(|()| ExitCode::SUCCESS)
-}
-
-/// Writes text for people to stdout. Invisible characters are escaped, because parts of the text come from others.
-fn print_text(stdout: &mut File, text: &str) -> Result<(), CliError> {
-    write(stdout, &escape_invisible(text))
-}
-
-/// Writes a listing for people to stdout. On a terminal, long lines are wrapped, and their further lines are indented.
-fn print_listing(stdout: &mut File, text: &str, indent: usize) -> Result<(), CliError> {
-    let text = escape_invisible(text);
-    let wrapped = wrap::for_terminal(&*stdout, &text, indent);
-    write(stdout, &wrapped)
-}
-
-fn write(stdout: &mut File, text: &str) -> Result<(), CliError> {
-    stdout.write_all(text.as_bytes()).map_err(|error| stdout_error(&error))
-}
-
-fn stdout_error(error: &io::Error) -> CliError {
-    match error.kind() {
-        io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
-        _ => Reason::Io { what: "stdout".to_owned(), detail: error.to_string() }.into(),
-    }
-}
-
-/// Writes a report as text or as one JSON value. On a terminal, long lines of text are wrapped.
-fn report(
-    stdout: &mut File,
-    format: ReportFormat,
-    text: &str,
-    json: &impl Serialize,
-) -> Result<(), CliError> {
-    match format {
-        ReportFormat::Text => print_listing(stdout, text, LISTING_INDENT),
-        ReportFormat::Json => {
-            // The report of a large fleet is not in the memory as text, too.
-            let mut out = BufWriter::new(EscapingWriter(&mut *stdout));
-            let written = serde_json::to_writer(&mut out, json).map_err(io::Error::from);
-            let written = written.and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
-            written.map_err(|error| stdout_error(&error))
-        }
-    }
-}
-
-/// Escapes invisible characters in the JSON that is written.
-struct EscapingWriter<'a>(&'a mut File);
-
-impl io::Write for EscapingWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // A character at the end may be incomplete.
-        let end = std::str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-        let text = bytes.get(..end).and_then(|text| std::str::from_utf8(text).ok()).unwrap_or_default();
-        self.0.write_all(escape_invisible_in_json(text).as_bytes())?;
-        Ok(end)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-/// Returns the message and the hints of a reason in one line.
-fn explain_in_line(app: &AppContext, reason: &Reason) -> String {
-    let explained = app.base.catalogue.reason(reason);
-    format!("{}; {}", explained.message, explained.hints.join("; "))
 }

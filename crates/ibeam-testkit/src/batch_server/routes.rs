@@ -11,10 +11,11 @@ use axum::http::{HeaderMap, HeaderValue, Method, Response, Uri};
 use serde_json::{Value, json};
 
 use super::{AcceptedBatch, BatchState, Inner, PartAnswer, documents, request_of};
+use crate::api::AnswerScript;
 use crate::request::Request;
 use crate::script::Content;
 use crate::server::{body_of_frames, header_texts, json_response, response};
-use crate::wire::{AnswerScript, Wire};
+use crate::wire::Wire;
 
 /// Responds to any request.
 pub(crate) async fn respond(

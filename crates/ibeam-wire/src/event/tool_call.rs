@@ -7,8 +7,11 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
+use super::call_phase::CallPhase;
 use crate::describe::{Describe, Shape, contract_object};
-use crate::tool::FUNCTION;
+
+/// The key of `tool_call` for a tool without its own key.
+pub const FUNCTION: &str = "function";
 
 contract_object! {
     /// A tool call starts.
@@ -26,21 +29,6 @@ contract_object! {
         /// The start time, since 1970-01-01 UTC.
         added timestamp_ms("timestamp_ms", unit: "ms"): Option<u64>,
     }
-}
-
-/// The start or the end of a call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallPhase {
-    /// The call starts.
-    #[default]
-    Started,
-    /// The call has ended, with success or not.
-    Completed,
-}
-
-impl Describe for CallPhase {
-    const SHAPE: Shape = Shape::Enum(&["started", "completed"]);
 }
 
 /// The object `tool_call`: one key that names the tool, with its arguments and its result.

@@ -1,6 +1,6 @@
 //! `delete`: removes a file.
 
-use super::{FILE_NOT_FOUND, Tool};
+use super::definition::{FILE_NOT_FOUND, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
 /// The key of `tool_call`.

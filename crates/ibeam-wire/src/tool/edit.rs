@@ -1,6 +1,6 @@
 //! `edit`: changes parts of a file.
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{Constraint, DescribeObject, contract_object};
 
 /// The key of `tool_call`.

@@ -1,6 +1,6 @@
 //! `glob`: finds files by name.
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
 /// The key of `tool_call`.

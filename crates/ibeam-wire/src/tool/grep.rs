@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{Constraint, Describe, DescribeObject, Key, Need, Object, Shape, contract_object};
 
 /// The key of `tool_call`.

@@ -1,6 +1,6 @@
 //! `ls`: lists a directory.
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
 /// The key of `tool_call`.

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
 /// The key of the tool in the object `tool_call`.

@@ -1,6 +1,6 @@
 //! `read`: reads a part of a text file.
 
-use super::{FILE_NOT_FOUND, Tool};
+use super::definition::{FILE_NOT_FOUND, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
 /// The key of `tool_call`.

@@ -1,6 +1,6 @@
 //! `shell`: runs a command.
 
-use super::{Arm, ErrorMessage, Tool};
+use super::definition::{Arm, ErrorMessage, Tool};
 use crate::describe::{DescribeObject, contract_object};
 
 /// The key of `tool_call`.

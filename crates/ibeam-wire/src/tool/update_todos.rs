@@ -1,6 +1,6 @@
 //! `update_todos`: changes the to-do list.
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
 /// The key of `tool_call`.

@@ -1,6 +1,6 @@
 //! `web_search`: searches the web.
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{DescribeObject, contract_object};
 
 /// The key of `tool_call`.

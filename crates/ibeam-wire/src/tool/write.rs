@@ -1,6 +1,6 @@
 //! `write`: creates a file or replaces its content.
 
-use super::Tool;
+use super::definition::Tool;
 use crate::describe::{DescribeObject, Shape, contract_object};
 
 /// The key of `tool_call`.

@@ -141,9 +141,6 @@ pub(crate) enum Command {
         /// Show what would be restored, and change nothing
         #[arg(long)]
         dry_run: bool,
-        /// The command that the output names for taking this undo back
-        #[arg(long, value_name = "COMMAND", hide = true)]
-        redo_command: Option<String>,
     },
     /// Manage stored sessions
     Sessions {
@@ -203,9 +200,6 @@ pub(crate) enum Command {
         /// Start the MCP servers that a run would start, and count their tools
         #[arg(long)]
         start_servers: bool,
-        /// Show what a conversation would send
-        #[arg(long, hide = true)]
-        conversation: bool,
         /// Text or JSON
         #[arg(long, value_enum)]
         format: Option<ReportFormat>,

@@ -18,7 +18,7 @@ use serde_json::Value;
 use self::records::Records;
 use self::requests::RequestDir;
 use self::rounds::{Rounds, Submission};
-use super::write;
+use super::printing::write;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 

@@ -14,7 +14,8 @@ use ibeam_protocol::{Event, Reason, SessionId, sentence};
 use ibeam_session::SessionError;
 use serde_json::Value;
 
-use super::{config, diagnostics, print_text};
+use super::printing::print_text;
+use super::{config, diagnostics};
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
 use crate::secret_mask::mask_secrets;

@@ -13,7 +13,7 @@ use ibeam_protocol::Reason;
 use ibeam_wire::check::{Finding, Report, Severity, check_with_contract};
 use serde_json::{Value, json};
 
-use super::report;
+use super::printing::report;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::app::BaseContext;

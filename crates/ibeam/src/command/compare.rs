@@ -6,7 +6,8 @@ use std::fs::File;
 
 use ibeam_trace::{Comparison, SessionFacts};
 
-use super::{replay, report};
+use super::printing::report;
+use super::replay;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

@@ -11,7 +11,7 @@ use clap::{Arg, Command};
 use ibeam_dialects::DialectName;
 use ibeam_providers::default_models::default_model;
 
-use super::print_text;
+use super::printing::print_text;
 use crate::cli;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

@@ -6,7 +6,7 @@ use ibeam_config::{Setting, Value};
 use ibeam_providers::{Timeouts, is_secret_header};
 use serde_json::json;
 
-use super::{print_text, report};
+use super::printing::{print_text, report};
 use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
 use crate::secret_mask::{MASK, mask_secrets};

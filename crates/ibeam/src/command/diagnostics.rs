@@ -12,11 +12,11 @@ use ibeam_protocol::{KeySource, Notice, Reason};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::models::details::configured_text;
-use super::{explain_in_line, print_listing, print_text, report};
+use super::printing::{print_listing, print_text, report};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
+use ibeam_agent::reports::{configured_text, explain_in_line};
 use ibeam_agent::run::sandbox::{PendingSandbox, RunSandbox};
 use ibeam_agent::{hooks, mcp, model};
 

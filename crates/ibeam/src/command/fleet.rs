@@ -9,6 +9,7 @@ mod dry_run;
 mod export;
 mod fleet_report;
 mod forwarded_flags;
+mod ledger_access;
 mod listing;
 mod live_table;
 mod logs;
@@ -25,38 +26,42 @@ mod start_check;
 mod status;
 
 use std::fs::File;
-use std::future::pending;
 use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, mpsc};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
 use ibeam_core::Stop;
 use ibeam_fleet::{
-    ApplyMode, Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, FleetError, Git, HaltReason,
-    Ledger, QueueError, RateLimits, RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, WorkspaceSource,
-    expand_matrix, retry_failed, run_fleet,
+    ApplyMode, Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, HaltReason, Ledger, RateLimits,
+    RunProgram, StopFlag, Task, TaskFile, TaskQueue as _, WorkspaceSource, expand_matrix, retry_failed,
+    run_fleet,
 };
 use ibeam_output::escape_to_one_line;
-use ibeam_protocol::{Failure, Reason, sentence};
+use ibeam_protocol::{Reason, sentence};
 use ibeam_tools::HiddenFiles;
 
 use self::batch_fleet::Polling;
 use self::export::TraceFormat;
 use self::forwarded_flags::ForwardedFlags;
+use self::ledger_access::{
+    FleetSource, find_git, fleet_error, io_error, now_ms, queue_error, submission_error, watch_signals,
+};
 use self::live_table::LiveTable;
 #[cfg(not(feature = "nats"))]
 use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use self::start_check::check_start;
-use crate::cli::{Flags, FleetCommand, FleetReportFormat, QueueFlags, SubmissionFlags};
+use crate::cli::{Flags, FleetCommand, FleetReportFormat, SubmissionFlags};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
-use ibeam_agent::pump::CurrentStop;
 use ibeam_agent::run::policy_rules::build_policy;
-use ibeam_agent::{helper_process, own_program, signals, stderr};
+use ibeam_agent::stderr;
+
+/// This program as it was started, even if its file has been replaced or removed since: the file of the process that opens
+/// it. A new process opens it before it executes it.
+const OWN_PROGRAM: &str = "/proc/self/exe";
 
 /// The submission of tasks to a queue.
 #[derive(Clone, Copy)]
@@ -190,7 +195,7 @@ pub(super) fn fleet(
                 (_, true) => TraceFormat::Otlp,
                 (false, false) => TraceFormat::Atif,
             };
-            export::export(directory, format, stdout)
+            export::export(&app.base, directory, format, stdout)
         }
         FleetCommand::RunCheck { timeout_s } => {
             let timeout = timeout_s.map(|seconds| Duration::from_secs(seconds.get()));
@@ -199,59 +204,6 @@ pub(super) fn fleet(
             Ok(check_command::run_check(app, &command, timeout, stdout)?)
         }
     }
-}
-
-/// The place from which a command reads a fleet.
-enum FleetSource<'a> {
-    Directory(PathBuf),
-    Queue(&'a QueueFlags),
-}
-
-impl<'a> FleetSource<'a> {
-    /// Returns the named place; without one, the only directory of a fleet here.
-    ///
-    /// # Errors
-    /// `Usage` if there is none or several; `Io`.
-    fn new(directory: Option<&Path>, queue: Option<&'a QueueFlags>) -> Result<Self, Reason> {
-        match (queue, directory) {
-            (Some(queue), _) => Ok(Self::Queue(queue)),
-            (None, Some(directory)) => Ok(Self::Directory(directory.to_owned())),
-            (None, None) => {
-                only_fleet(Path::new("."), |path| FleetDirectory::ledger(path).is_file()).map(Self::Directory)
-            }
-        }
-    }
-}
-
-/// Returns the only directory of a fleet in `directory` that `is_meant`.
-///
-/// # Errors
-/// `Usage`, `Io`.
-fn only_fleet(directory: &Path, is_meant: impl Fn(&Path) -> bool) -> Result<PathBuf, Reason> {
-    let failed = |error: io::Error| io_error(directory, &error);
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
-        if path.extension().is_some_and(|extension| extension == "fleet") && is_meant(&path) {
-            found.push(path);
-        }
-    }
-    match <[PathBuf; 1]>::try_from(found) {
-        Ok([fleet]) => Ok(fleet),
-        Err(found) => {
-            let number = found.len();
-            let detail = match number {
-                0 => sentence!("there is no such fleet here; name the directory of the fleet"),
-                _ => sentence!("{number} fleets are here; name the directory of one", number),
-            };
-            Err(Reason::Usage { detail })
-        }
-    }
-}
-
-/// Returns the error for a task that a fleet does not have.
-fn unknown_task(task: &str) -> Reason {
-    Reason::Usage { detail: sentence!("the fleet has no task `{task}`", task) }
 }
 
 /// Returns the directory of the fleet with these tasks.
@@ -394,23 +346,8 @@ fn run_program(app: &AppContext, stop: &Stop) -> Result<RunProgram, CliError> {
     let policy = build_policy(app, ibeam_agent::run::permission_mode(app))?;
     let hidden = HiddenFiles::new(policy.path_policy());
     let hidden = FileFilter::new(move |path, file| hidden.contains(path) || hidden.has_other_name(file));
-    let program = own_program::PATH.into();
+    let program = OWN_PROGRAM.into();
     Ok(RunProgram { program, git, sandbox_flags, run_flags, key_file: None, hidden, parking: None })
-}
-
-/// Returns the program git, whose commands end when `stop` is requested and after `timeouts.git`.
-///
-/// # Errors
-/// `NoInput` without it.
-fn find_git(app: &AppContext, stop: &Stop) -> Result<Git, Reason> {
-    let program = app.programs.find("git").ok_or_else(|| Reason::NoInput {
-        path: "git".to_owned(),
-        detail: "the workspaces of tasks need the program git".to_owned(),
-    })?;
-    let (stop, limit) = (stop.clone(), app.base.settings.timeouts.git.value);
-    let run =
-        move |command: &Command, input: &[u8]| helper_process::run_blocking(command, input, &stop, limit);
-    Ok(Git::new(program, app.dirs.git_views(), run).with_variable("PATH", app.programs.path()))
 }
 
 /// Returns the result of the command for the end of the fleet in `directory`.
@@ -437,82 +374,6 @@ fn conclude(end: FleetEnd, stop: &Stop, directory: &Path) -> Result<(), CliError
             Err(CliError::FleetTasksFailed { failed, total: passed + failed, directory })
         }
     }
-}
-
-/// Requests both stops when a signal arrives. A second signal ends the process.
-fn watch_signals(stop: &Stop, flag: &StopFlag) -> Result<(), Reason> {
-    let (stop, flag) = (stop.clone(), flag.clone());
-    let (sender, started) = mpsc::channel();
-    let watch = move || {
-        ibeam_agent::run::on_runtime(|runtime| {
-            let _context = runtime.enter();
-            let watchers = signals::watch(&CurrentStop::new(stop.clone()));
-            // The receiver waits for this.
-            let _ = sender.send(watchers.as_ref().map(|_| ()).map_err(io::Error::to_string));
-            runtime.block_on(async {
-                stop.wait().await;
-                flag.request();
-                // The watchers wait for a second signal.
-                pending::<()>().await;
-            });
-            drop(watchers);
-            Ok::<(), Failure>(())
-        })
-    };
-    let failed = |detail: String| Reason::System { what: "sigaction".to_owned(), detail };
-    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(watch);
-    thread.map_err(|error| failed(error.to_string()))?;
-    started.recv().unwrap_or_else(|error| Err(error.to_string())).map_err(failed)
-}
-
-/// Opens the ledger of a fleet to read it.
-///
-/// # Errors
-/// `NoFleet` if the directory has no fleet.
-fn open_ledger(directory: &Path) -> Result<Ledger, CliError> {
-    let path = FleetDirectory::ledger(directory);
-    if !path.is_file() {
-        return Err(CliError::NoFleet { directory: directory.display().to_string() });
-    }
-    Ledger::open_read_only(&path).map_err(queue_error)
-}
-
-fn fleet_error(error: FleetError) -> CliError {
-    match error {
-        FleetError::InUse(path) => CliError::FleetInUse { directory: path.display().to_string() },
-        FleetError::Io { path, source } => io_error(&path, &source).into(),
-        FleetError::Queue(error) => queue_error(error),
-        FleetError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Reason::OutputClosed.into(),
-        FleetError::Output(error) => io_error(Path::new("stdout"), &error).into(),
-    }
-}
-
-/// Returns the error of a submission to the fleet in `directory`.
-fn submission_error(error: QueueError, directory: &Path) -> CliError {
-    match error {
-        QueueError::TaskChanged { id } => {
-            CliError::FleetTaskChanged { task: id, directory: directory.display().to_string() }
-        }
-        error @ (QueueError::Ledger { .. } | QueueError::Service { .. }) => queue_error(error),
-    }
-}
-
-fn queue_error(error: QueueError) -> CliError {
-    let what = match &error {
-        QueueError::Service { .. } => "queue",
-        QueueError::Ledger { .. } | QueueError::TaskChanged { .. } => "ledger",
-    };
-    Reason::Io { what: what.to_owned(), detail: error.to_string() }.into()
-}
-
-fn io_error(path: &Path, error: &dyn std::fmt::Display) -> Reason {
-    Reason::Io { what: path.display().to_string(), detail: error.to_string() }
-}
-
-/// Returns the milliseconds since 1970.
-fn now_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use ibeam_protocol::{
 };
 use serde_json::{Map, Value, json};
 
-use super::report;
+use super::printing::report;
 use crate::cli::{HooksCommand, ReportFormat};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

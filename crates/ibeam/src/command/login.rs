@@ -13,7 +13,7 @@ use ibeam_protocol::{Failure, Reason, sentence};
 use ibeam_providers::{KnownProvider, known_provider};
 use rustix::termios::isatty;
 
-use super::print_text;
+use super::printing::print_text;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::key_check::{check_key, store_key};

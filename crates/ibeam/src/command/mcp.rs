@@ -10,27 +10,21 @@ use std::sync::Arc;
 use ibeam_config::{Credentials, set_mcp_server_enabled};
 use ibeam_core::Stop;
 use ibeam_mcp::{Server, UserAgent};
-use ibeam_output::{SubcommandLine, escape_to_one_line};
-use ibeam_protocol::{Failure, McpStatus, Reason, Sentence, sentence};
-use serde_json::json;
-use unicode_width::UnicodeWidthStr as _;
+use ibeam_output::escape_to_one_line;
+use ibeam_protocol::{Failure, McpStatus, Reason, sentence};
 
-use super::{print_text, report};
-use crate::cli::{McpCommand, ReportFormat};
+use super::printing::{print_report, print_text};
+use crate::cli::McpCommand;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
-use ibeam_agent::mcp::{
-    ServerDeclaration, ServerDeclarations, ServerPeople, ServerTransport, declared_servers,
-};
-use ibeam_agent::{mcp, signals, stderr};
+use ibeam_agent::mcp::{ServerDeclaration, ServerPeople, ServerTransport, declared_servers};
+use ibeam_agent::reports::server_list::server_list;
+use ibeam_agent::{mcp, signals};
 use ibeam_serve::McpServeOptions;
-
-/// The width of the column with the status where no status is wider.
-const MIN_STATUS_COLUMNS: usize = 11;
 
 pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
-        McpCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
+        McpCommand::List { format } => print_report(stdout, format.unwrap_or_default(), &server_list(app)?),
         McpCommand::ListTools { name } => list_tools(app, name, stdout),
         McpCommand::Add { project, environment, header, name, target } => {
             let server = change_servers::new_server(target, environment, header)?;
@@ -46,48 +40,6 @@ pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Res
             Ok(ibeam_serve::serve_mcp(app, options, stdout).map_err(|failure| failure.reason)?)
         }
     }
-}
-
-/// Lists the declared servers; starts none.
-fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let ServerDeclarations { servers, notices } = declared_servers(app)?;
-    for notice in &notices {
-        stderr::write_line(&format!("warning: {}", app.base.catalogue.notice(notice)));
-    }
-    let width = servers
-        .iter()
-        .map(|server| escape_to_one_line(&server.name).chars().count())
-        .max()
-        .unwrap_or_default();
-    let catalogue = &app.base.catalogue;
-    let status = |server: &ServerDeclaration| catalogue.sentence(&status_sentence(server.status));
-    let status_width = servers.iter().map(|server| status(server).width()).chain([MIN_STATUS_COLUMNS]).max();
-    let mut text = String::new();
-    for server in &servers {
-        let (status, source, target) =
-            (status(server), escape_to_one_line(&source(server)), server.transport.target());
-        let name = escape_to_one_line(&server.name);
-        let padding = " ".repeat(status_width.unwrap_or_default().saturating_sub(status.width()));
-        text.push_str(&format!(
-            "{name:width$}  {status}{padding}  {}  # {source}\n",
-            escape_to_one_line(target.trim_end())
-        ));
-    }
-    if servers.is_empty() {
-        text.push_str(&format!("{}\n", app.base.catalogue.line(&SubcommandLine::NoServers)));
-    }
-    let rows: Vec<_> = servers
-        .iter()
-        .map(|server| {
-            json!({
-                "name": server.name,
-                "status": status_sentence(server.status).as_str(),
-                "required": server.required,
-                "source": source(server),
-            })
-        })
-        .collect();
-    report(stdout, format, &text, &json!(rows))
 }
 
 /// Starts a server and prints its tools.
@@ -215,21 +167,4 @@ fn find(app: &AppContext, name: &str) -> Result<ServerDeclaration, Reason> {
         }
     };
     servers.into_iter().find(|server| server.name == name).ok_or(Reason::Usage { detail })
-}
-
-/// Returns the status of a server that was not started.
-fn status_sentence(status: McpStatus) -> Sentence {
-    match status {
-        McpStatus::Connected => sentence!("enabled"),
-        McpStatus::Failed => sentence!("failed"),
-        McpStatus::Untrusted => sentence!("untrusted"),
-        McpStatus::Unsupported => sentence!("unsupported"),
-        McpStatus::Disabled => sentence!("disabled"),
-    }
-}
-
-/// Returns the file, and the line if it is known, that declares the server.
-fn source(server: &ServerDeclaration) -> String {
-    let path = server.source.path.display();
-    server.source.line.map_or_else(|| path.to_string(), |line| format!("{path}:{line}"))
 }

@@ -7,17 +7,17 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ibeam_config::Settings;
 use ibeam_output::{PolicyLine, escape_to_one_line};
-use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, RuleList, Verdict, VerdictExplanation};
+use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, Verdict, VerdictExplanation};
 use ibeam_protocol::{Reason, Sentence, sentence};
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
-use super::report;
+use super::printing::{print_report, report};
 use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
+use ibeam_agent::reports::rule_list::{list_name, rule_list};
 use ibeam_agent::run::permission_mode;
 use ibeam_agent::run::policy_rules::{ActiveRule, build_policy, rules};
 use ibeam_agent::run::sandbox::is_sandbox_enabled;
@@ -36,7 +36,7 @@ pub(super) fn policy(
             test(app, access, cwd.as_deref(), format.unwrap_or_default(), stdout)
         }
         PolicyCommand::List { format } => {
-            list(app, format.unwrap_or_default(), stdout).map(|()| ExitCode::SUCCESS)
+            print_report(stdout, format.unwrap_or_default(), &rule_list(app)?).map(|()| ExitCode::SUCCESS)
         }
     }
 }
@@ -216,45 +216,6 @@ fn with_origins<'a>(
     let mut origin_of =
         |finding: &RuleFinding| left.get_mut(&(list_name(finding.list), finding.rule.clone()))?.pop_front();
     part.findings.iter().map(|finding| (finding, origin_of(finding))).collect()
-}
-
-fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
-    let rules = rules(app)?;
-    let shown = |set: &ActiveRule| escape_to_one_line(&set.rule.to_string());
-    let width = rules.iter().map(|set| shown(set).chars().count()).max().unwrap_or_default();
-    let mut text = String::new();
-    for set in &rules {
-        let (list, rule, origin) = (&set.list, shown(set), escape_to_one_line(&set.origin));
-        text.push_str(&format!("{:5}  {rule:width$}  # {origin}\n", list_name(*list)));
-    }
-    if rules.is_empty() {
-        text.push_str(&format!("{}\n", app.base.catalogue.line(&PolicyLine::NoRules)));
-    }
-    let mut settings = Vec::new();
-    let Settings { approval, sandbox, .. } = &app.base.settings;
-    for (key, value, origin) in [
-        ("approval", Some(&approval.value), &approval.origin),
-        ("sandbox.mode", sandbox.mode.value.as_ref(), &sandbox.mode.origin),
-    ] {
-        let Some(value) = value else { continue };
-        let origin = origin.to_string();
-        text.push_str(&format!("{key} = \"{value}\"  # {}\n", escape_to_one_line(&origin)));
-        settings.push(json!({ "key": key, "value": value, "origin": origin }));
-    }
-    let rows = rules.iter().map(|ActiveRule { list, rule, origin }| {
-        json!({ "list": list_name(*list), "rule": rule.to_string(), "origin": origin })
-    });
-    report(stdout, format, &text, &json!({ "rules": rows.collect::<Vec<_>>(), "settings": settings }))
-}
-
-/// Returns the name of the list in the configuration.
-fn list_name(list: RuleList) -> &'static str {
-    match list {
-        RuleList::Deny => "deny",
-        RuleList::Ask => "ask",
-        RuleList::Allow => "allow",
-        RuleList::BuiltIn => "built-in",
-    }
 }
 
 #[cfg(test)]

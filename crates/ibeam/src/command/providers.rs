@@ -7,7 +7,7 @@ use ibeam_providers::default_models::default_model;
 use ibeam_providers::known_provider;
 use serde_json::json;
 
-use super::report;
+use super::printing::report;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

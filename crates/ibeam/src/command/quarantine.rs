@@ -8,7 +8,7 @@ use ibeam_protocol::Reason;
 use ibeam_tools::QuarantinedFile;
 use serde_json::{Value, json};
 
-use super::report;
+use super::printing::report;
 use crate::cli::{QuarantineCommand, ReportFormat};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

@@ -9,7 +9,7 @@ use ibeam_wire::SchemaTarget;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{print_text, report};
+use super::printing::{print_text, report};
 use crate::cli::{ReportFormat, SchemaFormat, Shell};
 use crate::cli_error::CliError;
 use ibeam_agent::app::BaseContext;

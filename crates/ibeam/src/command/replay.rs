@@ -41,6 +41,8 @@ pub(super) struct ReplayOptions {
     pace: Pace,
     /// Whether each event is shown before the next one is read.
     is_live: bool,
+    /// Whether the replay warns about what is missing.
+    warns: bool,
 }
 
 impl ReplayOptions {
@@ -50,7 +52,7 @@ impl ReplayOptions {
     /// As [`Self::new`].
     pub(super) fn for_log(base: &BaseContext, flags: &Flags) -> Result<Self, Reason> {
         let form = output_form(base, flags, Format::Text)?;
-        Ok(Self { form, run: None, pace: Pace::new(None, None)?, is_live: true })
+        Ok(Self { form, run: None, pace: Pace::new(None, None)?, is_live: true, warns: true })
     }
 
     /// Returns the options that the flags request. The default format is `text` on a terminal, else that of a run.
@@ -70,7 +72,7 @@ impl ReplayOptions {
             false => default_format(base.contract()),
         };
         let pace = Pace::new(speed, longest_pause)?;
-        Ok(Self { form: output_form(base, flags, usual)?, run, pace, is_live: false })
+        Ok(Self { form: output_form(base, flags, usual)?, run, pace, is_live: false, warns: true })
     }
 
     fn format(&self) -> Format {
@@ -132,6 +134,17 @@ pub(super) fn replay(
     play_source(base, source, options, printer)
 }
 
+/// Writes what can be read of a session to `out`, in a format of all its runs, without warnings.
+///
+/// # Errors
+/// The errors of a replay.
+pub(super) fn export(base: &BaseContext, session: &str, format: Format, out: &File) -> Result<(), CliError> {
+    let form = OutputForm { format, partial: false };
+    let pace = Pace::new(None, None)?;
+    let options = ReplayOptions { form, run: None, pace, is_live: false, warns: false };
+    replay(base, OsStr::new(session), &options, out)
+}
+
 /// Passes the events of all runs of a session or a stream to `writer`.
 ///
 /// # Errors
@@ -144,7 +157,8 @@ pub(super) fn read_events(
 ) -> Result<(), CliError> {
     // An export has one writer for all runs.
     let form = OutputForm { format: Format::Otlp, partial: false };
-    let options = ReplayOptions { form, run: None, pace: Pace::new(None, None)?, is_live: false };
+    let options =
+        ReplayOptions { form, run: None, pace: Pace::new(None, None)?, is_live: false, warns: true };
     let printer = ReplayPrinter::for_writer(base, &options, stdout, writer);
     play_source(base, ReplaySource::resolve(base, what)?, &options, printer)
 }
@@ -255,7 +269,7 @@ fn replay_session(
     let read = ibeam_session::read(directory, id, &mut show);
     let read = read.and_then(|recorded| Ok((recorded, replay_printer.finish()?)));
     if gaps > 0 {
-        warn(base, &ReplayLine::Gaps { count: gaps });
+        options.warn(base, &ReplayLine::Gaps { count: gaps });
     }
     let (ReadReport { torn_bytes, damage }, runs) = match read {
         Ok(done) => done,
@@ -264,7 +278,7 @@ fn replay_session(
         Err(ReplayEnd::Session(error)) => return Err(session_error_reason(&error, id).into()),
     };
     if torn_bytes > 0 {
-        warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
+        options.warn(base, &ReplayLine::TruncatedRecord { bytes: torn_bytes });
     }
     if let Some(Damage { path, line, detail }) = damage {
         return Err(damaged_session_reason(id, &path, line, &detail).into());
@@ -293,6 +307,12 @@ fn warn(base: &BaseContext, line: &ReplayLine<'_>) {
 }
 
 impl ReplayOptions {
+    fn warn(&self, base: &BaseContext, line: &ReplayLine<'_>) {
+        if self.warns {
+            warn(base, line);
+        }
+    }
+
     /// Checks that the requested run is one of `runs` runs.
     ///
     /// # Errors

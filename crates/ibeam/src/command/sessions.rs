@@ -12,13 +12,14 @@ use ibeam_protocol::{Failure, Reason, SessionId, sentence};
 use ibeam_session::{CheckReport, Damage, RepairReport, Session};
 use serde_json::{Value, json};
 
-use super::{print_text, report};
+use super::printing::{print_report, print_text, report};
 use crate::cli::{ReportFormat, SessionsCommand};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
+use ibeam_agent::reports::session_report::{session_report, stored_sessions};
 use ibeam_agent::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
 use ibeam_agent::session_name::find_session;
-use ibeam_agent::session_texts::title_text;
+use ibeam_agent::session_texts::{time_text, title_text};
 use ibeam_agent::stderr;
 
 pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
@@ -50,7 +51,7 @@ pub(super) fn ls(
     format: ReportFormat,
     stdout: &mut File,
 ) -> Result<(), CliError> {
-    let sessions = listing::stored_sessions(app, all)?;
+    let sessions = stored_sessions(app, all)?;
     let mut text = String::new();
     for session in &sessions {
         let (title, updated) = (title_text(&app.base.catalogue, session), time_text(session.updated_ms));
@@ -83,16 +84,12 @@ fn report_none(app: &AppContext, all: bool) {
     stderr::write_line(&app.base.catalogue.line(&line));
 }
 
-fn time_text(ms: u64) -> String {
-    let at =
-        i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
-    at.strftime("%Y-%m-%d %H:%M").to_string()
-}
-
 pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         SessionsCommand::List { all, json } => listing::list(app, *all, *json, stdout),
-        SessionsCommand::Show { id, json } => listing::show(app, id, *json, stdout),
+        SessionsCommand::Show { id, json } => {
+            print_report(stdout, listing::format(*json), &session_report(app, find(app, id)?)?)
+        }
         SessionsCommand::Search { words, all, json } => {
             listing::search(app, &words.join(" "), *all, *json, stdout)
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use ibeam_protocol::sentence;
 
-use super::print_text;
+use super::printing::print_text;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::model;

@@ -16,7 +16,7 @@ use ibeam_output::ShimLine;
 use ibeam_protocol::{Reason, SessionId, sentence};
 use rustix::fs::{Access, access};
 
-use super::print_text;
+use super::printing::print_text;
 use crate::cli::ScriptedDialect;
 use crate::cli_error::CliError;
 use ibeam_agent::app::BaseContext;

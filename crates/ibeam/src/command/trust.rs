@@ -8,7 +8,7 @@ use ibeam_protocol::{Reason, Sentence, sentence};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
-use super::{print_text, report};
+use super::printing::{print_text, report};
 use crate::cli::{ReportFormat, TrustCommand};
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

@@ -23,13 +23,11 @@ use tokio::sync::oneshot;
 
 use super::batch_poller::{BatchPoller, PollEnd};
 use super::batch_settings::BatchSettings;
+use super::ledger_access::{fleet_error, io_error, now_ms, only_fleet, queue_error, watch_signals};
 use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
 use super::start_check::check_start;
-use super::{
-    conclude, fleet_error, io_error, now_ms, only_fleet, queue_error, run_program, submit_to_ledger,
-    watch_signals,
-};
+use super::{conclude, run_program, submit_to_ledger};
 use crate::cli::{self, BatchFlags};
 use crate::cli_error::CliError;
 use crate::command::batch::open_rounds;

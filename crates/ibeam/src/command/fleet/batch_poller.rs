@@ -14,7 +14,7 @@ use ibeam_fleet::{BatchQueue, Budget, LedgerState, Parking, TaskQueue as _};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{io_error, now_ms, queue_error};
+use super::ledger_access::{io_error, now_ms, queue_error};
 use crate::cli_error::CliError;
 use crate::command::batch::rounds::{Rounds, Submission, session_of};
 

@@ -41,7 +41,7 @@ pub(super) fn run_check(
         let listener = background.launcher().take_proxy_listener();
         let settings = ToolSettings {
             environment: std::env::vars_os().collect(),
-            secret_variables: crate::model::key_variable_names(app),
+            secret_variables: ibeam_agent::model::key_variable_names(app),
             log_directory: None,
             extra_variables: ibeam_agent::run::resources::extra_variables(app),
             command_environment: listener

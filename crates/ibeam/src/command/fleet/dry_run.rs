@@ -8,9 +8,9 @@ use ibeam_fleet::{FleetDirectory, Outcome, Task, TaskFile, TaskStatus};
 use ibeam_output::escape_invisible_in_json;
 use serde_json::json;
 
-use super::{open_ledger, queue_error};
+use super::ledger_access::{open_ledger, queue_error};
 use crate::cli_error::CliError;
-use crate::command::write;
+use crate::command::printing::write;
 
 /// Prints the definitions of the tasks that have no result yet, or whose result the command would withdraw. The values of
 /// variables may be secrets, so they are left out.

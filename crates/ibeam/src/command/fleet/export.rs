@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use ibeam_fleet::{TaskQueue as _, task_directory};
 use ibeam_output::{escape_invisible_in_json, escape_to_one_line};
@@ -12,12 +11,13 @@ use ibeam_protocol::Reason;
 use ibeam_trace::AtifWriter;
 use serde_json::json;
 
-use super::{open_ledger, queue_error};
+use super::ledger_access::{open_ledger, queue_error};
+use crate::cli::Format;
 use crate::cli_error::CliError;
-use crate::command::replay::read_events;
-use crate::command::write;
+use crate::command::printing::write;
+use crate::command::replay::{self, read_events};
 use ibeam_agent::app::BaseContext;
-use ibeam_agent::{own_program, stderr};
+use ibeam_agent::stderr;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TraceFormat {
@@ -30,12 +30,21 @@ pub(super) enum TraceFormat {
 }
 
 impl TraceFormat {
-    /// Returns the value of `--output-format` and the name of the file.
-    fn names(self) -> (&'static str, &'static str) {
+    /// Returns the format of its content.
+    fn content(self) -> Format {
         match self {
-            Self::Atif => ("atif", "trajectory.json"),
-            Self::Html => ("html", "trace.html"),
-            Self::Otlp => ("otlp", "trace.otlp.json"),
+            Self::Atif => Format::Atif,
+            Self::Html => Format::Html,
+            Self::Otlp => Format::Otlp,
+        }
+    }
+
+    /// Returns the name of the file.
+    fn file_name(self) -> &'static str {
+        match self {
+            Self::Atif => "trajectory.json",
+            Self::Html => "trace.html",
+            Self::Otlp => "trace.otlp.json",
         }
     }
 }
@@ -44,13 +53,18 @@ impl TraceFormat {
 ///
 /// # Errors
 /// `NoInput`, `Io`; `Io` as well if the journal of a session cannot be read, after all others were written.
-pub(super) fn export(directory: &Path, format: TraceFormat, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn export(
+    base: &BaseContext,
+    directory: &Path,
+    format: TraceFormat,
+    stdout: &mut File,
+) -> Result<(), CliError> {
     let mut failures = 0_u64;
     for result in open_ledger(directory)?.results().map_err(queue_error)? {
         let (Some(session), Some(_)) = (&result.session_id, &result.directory) else { continue };
         // The fleet may have been moved.
         let task = task_directory(&directory.join("tasks"), &result.id);
-        match trace(session, &task, format) {
+        match trace(base, session, &task, format) {
             Ok(file) => {
                 let object = json!({ "id": result.id, "file": file }).to_string();
                 write(stdout, &format!("{}\n", escape_invisible_in_json(&object)))?;
@@ -76,7 +90,7 @@ pub(super) fn export(directory: &Path, format: TraceFormat, stdout: &mut File) -
 /// # Errors
 /// The reason for people.
 pub(super) fn write_trajectory(base: &BaseContext, session: &str, task: &Path) -> Result<(), String> {
-    let (_, name) = TraceFormat::Atif.names();
+    let name = TraceFormat::Atif.file_name();
     let (file, new) = (task.join(name), task.join(format!("{name}.new")));
     let at = |path: &Path, error: &io::Error| format!("{}: {error}", path.display());
     let output = File::create(&new).map_err(|error| at(&new, &error))?;
@@ -90,26 +104,20 @@ pub(super) fn write_trajectory(base: &BaseContext, session: &str, task: &Path) -
 
 /// Returns the file of the trajectory of a task.
 pub(super) fn trajectory_file(task: &Path) -> PathBuf {
-    task.join(TraceFormat::Atif.names().1)
+    task.join(TraceFormat::Atif.file_name())
 }
 
 /// Writes the trace of a session, and returns its file. An incomplete file does not exist: it is renamed into place.
-fn trace(session: &str, task: &Path, format: TraceFormat) -> Result<PathBuf, String> {
-    let (word, name) = format.names();
+fn trace(base: &BaseContext, session: &str, task: &Path, format: TraceFormat) -> Result<PathBuf, String> {
+    let name = format.file_name();
     let (file, new) = (task.join(name), task.join(format!("{name}.new")));
     let output = File::create(&new).map_err(|error| format!("{}: {error}", new.display()))?;
-    let ended = own_program::command()
-        .args(["replay", "--output-format", word, "--", session])
-        .stdin(Stdio::null())
-        .stdout(output)
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(|error| error.to_string())?;
-    // The exit code of a replay is that of the run, so the output decides.
+    let ended = replay::export(base, session, format.content(), &output);
+    // What can be read of a damaged session is its trace, so the output decides.
     let is_empty = fs::metadata(&new).map_or(true, |metadata| metadata.len() == 0);
     if is_empty {
         drop(fs::remove_file(&new));
-        return Err(String::from_utf8_lossy(&ended.stderr).trim().to_owned());
+        return Err(ended.err().map(|error| error.explain(&base.catalogue).to_string()).unwrap_or_default());
     }
     fs::rename(&new, &file).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(file)

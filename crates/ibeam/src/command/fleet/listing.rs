@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use crate::cli_error::CliError;
-use crate::command::{LISTING_INDENT, print_listing, print_text};
+use crate::command::printing::{LISTING_INDENT, print_listing, print_text};
 
 /// The size at which a part is written, in bytes.
 const PART_BYTES: usize = 64 << 10;

@@ -9,7 +9,8 @@ use std::time::Duration;
 use ibeam_fleet::{TaskLog, task_directory};
 use ibeam_protocol::{Reason, sentence_text};
 
-use super::{FleetSource, open_ledger, queue, queue_error, unknown_task};
+use super::ledger_access::{FleetSource, open_ledger, queue_error, unknown_task};
+use super::queue;
 use crate::cli::Flags;
 use crate::cli_error::CliError;
 use crate::command::replay::{ReplayOptions, replay_lines};

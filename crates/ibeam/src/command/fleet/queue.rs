@@ -26,18 +26,18 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 pub(super) use self::refusals::print_refusals;
+use super::ledger_access::{
+    fleet_error, io_error, now_ms, open_ledger, queue_error, submission_error, unknown_task, watch_signals,
+};
 use super::live_table::LiveTable;
 use super::logs::TaskLines;
 use super::result_printer::ResultPrinter;
 use super::show::FoundTask;
 use super::status::StatusReader;
-use super::{
-    Submission, conclude, fleet_error, io_error, now_ms, open_ledger, queue_error, run_program,
-    submission_error, submit_to_ledger, unknown_task, watch_signals,
-};
+use super::{Submission, conclude, run_program, submit_to_ledger};
 use crate::cli::{CredentialFlags, GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
-use crate::command::{report, write};
+use crate::command::printing::{report, write};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::stderr;
 

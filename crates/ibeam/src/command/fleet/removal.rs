@@ -10,10 +10,11 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::{Reason, sentence};
 use rustix::termios::isatty;
 
-use super::{fleet_error, open_ledger, queue, queue_error};
+use super::ledger_access::{fleet_error, open_ledger, queue_error};
+use super::queue;
 use crate::cli::QueueFlags;
 use crate::cli_error::CliError;
-use crate::command::print_text;
+use crate::command::printing::print_text;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::stderr;
 

@@ -11,10 +11,10 @@ use ibeam_output::{Catalogue, FleetLine, escape_invisible_in_json, escape_to_one
 use ibeam_protocol::{Reason, Sentence};
 
 use super::export::{trajectory_file, write_trajectory};
+use super::ledger_access::{io_error, now_ms};
 use super::live_table::LiveTable;
 use super::names::{result_text, state_name};
 use super::printed_results::PrintedResults;
-use super::{io_error, now_ms};
 use ibeam_agent::app::BaseContext;
 use ibeam_agent::{progress_line, stderr};
 

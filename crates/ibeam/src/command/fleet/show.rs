@@ -7,11 +7,12 @@ use ibeam_fleet::{Task, TaskResult, TaskStatus, task_directory};
 use ibeam_output::{Catalogue, escape_to_one_line};
 use serde_json::{Map, Value, json};
 
+use super::ledger_access::{FleetSource, open_ledger, queue_error, unknown_task};
 use super::names::{result_text, state_name};
-use super::{FleetSource, open_ledger, queue, queue_error, unknown_task};
+use super::queue;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::command::report;
+use crate::command::printing::report;
 
 /// The files of a task, by the names that the object has for them.
 const FILES: [(&str, &str); 9] = [

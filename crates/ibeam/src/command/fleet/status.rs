@@ -11,13 +11,14 @@ use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
+use super::ledger_access::{FleetSource, now_ms, open_ledger, queue_error};
 use super::listing::{Listing, ListingForm};
 use super::live_table::LiveTable;
 use super::names::{counted, result_text, state_name};
-use super::{FleetSource, now_ms, open_ledger, queue, queue_error};
+use super::queue;
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
-use crate::command::{report, write};
+use crate::command::printing::{report, write};
 use ibeam_agent::progress_line;
 
 /// The time between two looks at the ledger.

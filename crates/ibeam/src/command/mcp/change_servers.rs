@@ -8,7 +8,7 @@ use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Reason, Sentence, sentence};
 use ibeam_providers::check_header;
 
-use super::super::print_text;
+use super::super::printing::print_text;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::mcp::{declared_servers, plain_secret};

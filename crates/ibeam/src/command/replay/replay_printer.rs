@@ -10,7 +10,7 @@ use ibeam_protocol::{Event, EventKind, RunFinished};
 use ibeam_trace::Html;
 
 use super::pace::Pace;
-use super::{ReplayEnd, ReplayOptions, warn};
+use super::{ReplayEnd, ReplayOptions};
 use crate::cli::Format;
 use crate::event_printing::event_writer;
 use ibeam_agent::app::BaseContext;
@@ -167,7 +167,7 @@ impl<'a> ReplayPrinter<'a> {
         let is_shown = self.options.format() == Format::StreamJson || self.options.format().is_export();
         if let Some(failure) = run.failure().filter(|_| !is_shown) {
             let message = self.base.catalogue.failure(failure).message;
-            warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });
+            self.options.warn(self.base, &ReplayLine::Failed { run: self.runs, message: &message });
         }
         if self.options.run.is_some() {
             self.end_document()?;
@@ -184,7 +184,7 @@ impl<'a> ReplayPrinter<'a> {
                 ReplayOutput::Events(writer) => writer.finish_incomplete_run()?,
                 ReplayOutput::Lines(out) => out.flush()?,
             }
-            warn(self.base, &ReplayLine::NoEnd { run: self.runs });
+            self.options.warn(self.base, &ReplayLine::NoEnd { run: self.runs });
             if self.options.run.is_some() {
                 self.end_document()?;
                 return Err(ReplayEnd::RequestedRunShown);

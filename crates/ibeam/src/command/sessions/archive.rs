@@ -9,7 +9,7 @@ use ibeam_output::SessionLine;
 use ibeam_protocol::{Reason, SessionId, sentence};
 use ibeam_session::{Damage, ImportError, SessionError};
 
-use super::super::print_text;
+use super::super::printing::print_text;
 use super::find;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;

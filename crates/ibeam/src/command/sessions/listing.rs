@@ -1,22 +1,20 @@
-//! `sessions list`, `show`, `search` and `rename`.
+//! `sessions list`, `search` and `rename`.
 
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::path::Path;
 
 use ibeam_output::SessionLine;
-use ibeam_protocol::{Block, Event, EventKind, Reason, SessionId, Usage, sentence};
-use ibeam_session::{SessionError, SessionSummary};
-use serde_json::{Value, json};
+use ibeam_protocol::{Block, Event, EventKind, Reason, sentence};
+use serde_json::json;
 
-use super::super::report;
-use super::{find, report_none, time_text};
+use super::super::printing::report;
+use super::{find, report_none};
 use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
-use ibeam_agent::run::{session_error_reason, session_store_reason};
+use ibeam_agent::reports::session_report::{read_events, stored_bytes, stored_sessions, summary_json};
+use ibeam_agent::run::session_error_reason;
 use ibeam_agent::session_name::short_id;
-use ibeam_agent::session_texts::{size_text, title_text};
+use ibeam_agent::session_texts::{size_text, time_text, title_text};
 use ibeam_agent::stderr;
 
 /// The number of characters around a match that are printed.
@@ -42,42 +40,6 @@ pub(super) fn list(app: &AppContext, all: bool, json: bool, stdout: &mut File) -
     Ok(())
 }
 
-pub(super) fn show(app: &AppContext, name: &str, json: bool, stdout: &mut File) -> Result<(), CliError> {
-    let id = find(app, name)?;
-    let sessions = stored_sessions(app, true)?;
-    let unknown = || Reason::UnknownSession { session: name.to_owned() };
-    let session = sessions.iter().find(|session| session.id == id).ok_or_else(unknown)?;
-    let bytes = stored_bytes(app, id)?;
-    let mut totals = Totals::default();
-    read(app, id, &mut |event| totals.fold(&event))?;
-    let (full_id, title) = (id.to_string(), title_text(&app.base.catalogue, session));
-    let (created, updated) = (time_text(session.created_ms), time_text(session.updated_ms));
-    let (path, size) = (session.cwd.to_string_lossy(), size_text(bytes));
-    let Totals { runs, requests, calls, .. } = totals;
-    let mut lines = vec![
-        SessionLine::Title { session: &full_id, title: &title },
-        SessionLine::Directory { path: &path },
-        SessionLine::Times { created: &created, updated: &updated },
-        SessionLine::Stored { size: &size },
-        SessionLine::Runs { count: runs, requests, calls },
-        SessionLine::Tokens { read: totals.read_tokens(), written: totals.usage.output },
-    ];
-    lines.extend(totals.cost_micros.map(|cost_micros| SessionLine::Cost { cost_micros }));
-    lines.push(SessionLine::ChangedFiles { count: totals.files.len() as u64 });
-    let text: String = lines.iter().map(|line| app.base.catalogue.line(line) + "\n").collect();
-    let mut object = summary_json(session, bytes);
-    if let Some(object) = object.as_object_mut() {
-        object.insert("runs".to_owned(), runs.into());
-        object.insert("turns".to_owned(), requests.into());
-        object.insert("tool_calls".to_owned(), calls.into());
-        object.insert("tokens_read".to_owned(), totals.read_tokens().into());
-        object.insert("tokens_written".to_owned(), totals.usage.output.into());
-        object.insert("cost_micros".to_owned(), json!(totals.cost_micros));
-        object.insert("files_changed".to_owned(), json!(totals.files));
-    }
-    report(stdout, format(json), &text, &object)
-}
-
 pub(super) fn search(
     app: &AppContext,
     words: &str,
@@ -89,7 +51,7 @@ pub(super) fn search(
     let (mut text, mut rows) = (String::new(), Vec::new());
     for session in &stored_sessions(app, all)? {
         let mut excerpt = None;
-        let found = read(app, session.id, &mut |event| {
+        let found = read_events(app, session.id, &mut |event| {
             if excerpt.is_none() {
                 excerpt = texts(&event).into_iter().find_map(|text| excerpt_around(text, &wanted));
             }
@@ -132,64 +94,6 @@ pub(super) fn rename(app: &AppContext, name: &str, title: &str) -> Result<(), Cl
     Ok(())
 }
 
-/// Returns the sessions of the workspace without those of sub-agents, or all sessions.
-pub(super) fn stored_sessions(app: &AppContext, all: bool) -> Result<Vec<SessionSummary>, Reason> {
-    let cwd = (!all).then_some(app.workspace.as_path());
-    let mut sessions =
-        ibeam_session::list(&app.dirs.sessions(), cwd).map_err(|error| session_store_reason(&error))?;
-    sessions.retain(|session| all || session.parent.is_none());
-    Ok(sessions)
-}
-
-/// The totals of all runs of a session.
-#[derive(Default)]
-struct Totals {
-    runs: u64,
-    requests: u64,
-    calls: u64,
-    usage: Usage,
-    cost_micros: Option<u64>,
-    files: BTreeSet<String>,
-}
-
-impl Totals {
-    fn fold(&mut self, event: &Event) {
-        if let EventKind::SessionStarted(_) = event.kind {
-            self.runs += 1;
-        }
-        let EventKind::RunFinished(run) = &event.kind else { return };
-        let totals = &run.totals;
-        self.requests += u64::from(totals.turns);
-        self.calls += u64::from(totals.tool_calls);
-        self.usage = self.usage.plus(totals.usage.unwrap_or_default());
-        if let Some(cost) = totals.cost_micros {
-            self.cost_micros = Some(self.cost_micros.unwrap_or_default() + cost);
-        }
-        self.files.extend(totals.files_changed.iter().map(|path| lossy(path)));
-    }
-
-    fn read_tokens(&self) -> u64 {
-        self.usage.input + self.usage.cache_read + self.usage.cache_write
-    }
-}
-
-fn lossy(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
-}
-
-/// Passes the events of a session until the end or the first damage.
-fn read(app: &AppContext, id: SessionId, each: &mut dyn FnMut(Event)) -> Result<(), Reason> {
-    let read = ibeam_session::read(&app.dirs.sessions(), id, &mut |event| {
-        each(event);
-        Ok::<_, SessionError>(())
-    });
-    read.map(drop).map_err(|error| session_error_reason(&error, id))
-}
-
-fn stored_bytes(app: &AppContext, id: SessionId) -> Result<u64, Reason> {
-    ibeam_session::stored_bytes(&app.dirs.sessions(), id).map_err(|error| session_error_reason(&error, id))
-}
-
 /// Returns the prompts and the visible texts of an event.
 fn texts(event: &Event) -> Vec<&str> {
     if let EventKind::UserMessage { content, .. } = &event.kind {
@@ -213,18 +117,6 @@ fn excerpt_around(text: &str, wanted: &str) -> Option<String> {
     Some(excerpt.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-fn summary_json(session: &SessionSummary, bytes: u64) -> Value {
-    json!({
-        "session_id": session.id,
-        "cwd": session.cwd,
-        "created_ms": session.created_ms,
-        "updated_ms": session.updated_ms,
-        "title": session.title,
-        "parent": session.parent,
-        "bytes": bytes,
-    })
-}
-
-fn format(json: bool) -> ReportFormat {
+pub(super) fn format(json: bool) -> ReportFormat {
     if json { ReportFormat::Json } else { ReportFormat::Text }
 }

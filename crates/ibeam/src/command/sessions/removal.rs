@@ -11,16 +11,16 @@ use ibeam_protocol::{Failure, Reason, SessionId, sentence};
 use ibeam_session::{SessionError, SessionOptions, SessionSummary};
 use rustix::termios::isatty;
 
-use super::super::print_text;
-use super::listing::stored_sessions;
-use super::{find, time_text};
+use super::super::printing::print_text;
+use super::find;
 use crate::cli_error::CliError;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::checkpoint::{CheckpointError, Repository};
 use ibeam_agent::clock::now_ms;
+use ibeam_agent::reports::session_report::stored_sessions;
 use ibeam_agent::run::{policy_rules, run_git_command, session_error_reason, session_options};
 use ibeam_agent::session_name::short_id;
-use ibeam_agent::session_texts::{size_text, title_text};
+use ibeam_agent::session_texts::{size_text, time_text, title_text};
 use ibeam_agent::stderr;
 
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::{connection_options, parse, policy};
 use crate::cli::{GrantFlags, QueueFlags, ReportFormat};
 use crate::cli_error::CliError;
-use crate::command::fleet::queue_error;
-use crate::command::report;
+use crate::command::fleet::ledger_access::queue_error;
+use crate::command::printing::report;
 use ibeam_agent::app::AppContext;
 
 /// Tasks and the reasons for which they are refused.

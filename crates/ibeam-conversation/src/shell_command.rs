@@ -1,4 +1,4 @@
-//! Commands that run while the screen is shown: sub-commands of this program, and `!command` of the person.
+//! `!command`: commands of the person, which run while the screen is shown.
 
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -8,34 +8,30 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use ibeam_output::Catalogue;
-use ibeam_tui::{Color, Style, TuiLine, overwritten};
+use ibeam_tui::{Style, TuiLine, overwritten};
 use rustix::process::{Pid, kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::Receiver;
 use tokio::process::Command;
 
-use super::person_commands::CommandDisplay;
+use super::command_display::CommandDisplay;
 use ibeam_agent::app::AppContext;
-use ibeam_agent::own_program;
 use ibeam_agent::run::run_process::RunProcess;
 use ibeam_agent::run_error::RunError;
-use ibeam_agent::run_options::RunOptions;
 
 /// The bytes of the output of a command that the model receives, from its end.
 const MAX_OUTPUT: usize = 16 << 10;
-/// The option of `undo` with the command that takes it back. It is the last one.
-pub(super) const REDO_COMMAND: &str = "--redo-command";
 /// The number of bytes at the end of an output of a shell command that are kept at least.
 const MAX_KEPT: usize = 1 << 20;
-/// The lines of the output of a command that are shown, from its end.
+/// The lines of a long text that are shown, from its end.
 const SHOWN_LINES: usize = 200;
 /// The time in which the rest of the output is read after the end of a command.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The output of a command, and its end.
-pub(super) struct CommandOutput {
-    pub(super) stdout: String,
-    pub(super) stderr: String,
+struct CommandOutput {
+    stdout: String,
+    stderr: String,
     /// The number of lines at the beginning that were not kept.
     lines_left_out: usize,
     ending: Ending,
@@ -92,19 +88,8 @@ impl CommandOutput {
     }
 
     /// Returns stdout, then stderr.
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         format!("{}{}", self.stdout, self.stderr)
-    }
-
-    /// Returns the last lines, after the number of those that are left out.
-    pub(super) fn last_lines(&self, catalogue: &Catalogue) -> String {
-        let output = self.text();
-        let lines: Vec<&str> = output.lines().map(overwritten).collect();
-        let hidden = lines.len().saturating_sub(SHOWN_LINES);
-        let count = u64::try_from(self.lines_left_out + hidden).unwrap_or(u64::MAX);
-        let note = (count > 0).then(|| catalogue.line(&TuiLine::HiddenLines { count }));
-        let shown = lines.into_iter().skip(hidden);
-        note.as_deref().into_iter().chain(shown).collect::<Vec<_>>().join("\n")
     }
 
     /// Returns the end of the output for the model, in whole lines where they are not too long, after a heading that
@@ -129,55 +114,17 @@ impl CommandOutput {
             _ => format!("Its output, only the last {} bytes:\n{shown}", shown.len()),
         }
     }
-
-    pub(super) fn has_succeeded(&self) -> bool {
-        self.ending == Ending::Exited(0)
-    }
 }
 
-/// Runs a sub-command of this program to its end, with the options of the conversation.
-///
-/// # Errors
-/// A failure that no further prompt can follow.
-pub(super) fn run_own(
-    process: &RunProcess<'_>,
-    screen: &dyn CommandDisplay,
-    options: &RunOptions,
-    arguments: &[&str],
-) -> Result<CommandOutput, RunError> {
-    let mut command = Command::from(own_program::command());
-    command.args(arguments).args(options.for_command(arguments));
-    let name = arguments.first().copied().unwrap_or_default();
-    run(process, screen, &format!("ibeam {name}"), command, usize::MAX)
-}
-
-/// Runs a sub-command while no session is open, prints its output, and returns it for the model if it succeeded.
-///
-/// # Errors
-/// A failure that no further prompt can follow.
-pub(super) fn run_between(
-    process: &RunProcess<'_>,
-    screen: &dyn CommandDisplay,
-    options: &RunOptions,
-    command: &[String],
-) -> Result<Option<String>, RunError> {
-    let arguments: Vec<&str> = command.iter().map(String::as_str).collect();
-    let output = run_own(process, screen, options, &arguments)?;
-    let color = if output.has_succeeded() { Color::Default } else { Color::Red };
-    screen.print(Style::color(color), &output.text());
-    let message = || {
-        format!(
-            "The user ran `ibeam {}`, which changed files of the workspace:\n{}",
-            shown_words(&arguments).join(" "),
-            output.stdout
-        )
-    };
-    Ok(output.has_succeeded().then(message))
-}
-
-/// Returns the words of a command without those that only this program uses.
-fn shown_words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    arguments.iter().copied().take_while(|word| *word != REDO_COMMAND).collect()
+/// Returns the last lines of a text, after the number of those that are left out, with `left_out` that the text does not
+/// have.
+pub(super) fn last_lines(text: &str, left_out: usize, catalogue: &Catalogue) -> String {
+    let lines: Vec<&str> = text.lines().map(overwritten).collect();
+    let hidden = lines.len().saturating_sub(SHOWN_LINES);
+    let count = u64::try_from(left_out + hidden).unwrap_or(u64::MAX);
+    let note = (count > 0).then(|| catalogue.line(&TuiLine::HiddenLines { count }));
+    let shown = lines.into_iter().skip(hidden);
+    note.as_deref().into_iter().chain(shown).collect::<Vec<_>>().join("\n")
 }
 
 /// Runs a command of the person with bash, prints its output, and returns it for the model.
@@ -198,8 +145,8 @@ pub(super) fn run_shell(
     // The command itself has the `PATH` of the person.
     let mut command = Command::new(app.programs.find("bash").unwrap_or_else(|| "/bin/bash".into()));
     command.arg("-c").arg(text);
-    let output = run(process, screen, &format!("! {text}"), command, MAX_KEPT)?;
-    screen.print(Style::PLAIN, &output.last_lines(&app.base.catalogue));
+    let output = run(process, screen, &format!("! {text}"), command)?;
+    screen.print(Style::PLAIN, &last_lines(&output.text(), output.lines_left_out, &app.base.catalogue));
     let ending = &output.ending;
     if let Some(line) = ending.line(&app.base.catalogue) {
         screen.print(Style::DIM, &line);
@@ -210,8 +157,7 @@ pub(super) fn run_shell(
     Ok(Some(message))
 }
 
-/// Runs a command to its end, or until the person interrupts it. `label` names it meanwhile. Of a long output, at least
-/// the last `max_kept` bytes are kept.
+/// Runs a command to its end, or until the person interrupts it. `label` names it meanwhile.
 ///
 /// # Errors
 /// A failure that no further prompt can follow.
@@ -220,20 +166,51 @@ fn run(
     screen: &dyn CommandDisplay,
     label: &str,
     mut command: Command,
-    max_kept: usize,
 ) -> Result<CommandOutput, RunError> {
     command.current_dir(&process.app.workspace);
     command.stdin(Stdio::null()).process_group(0).kill_on_drop(true);
-    screen.set_running(Some(label));
-    let ended = process.wait_interruptible(async { Ok(run_to_end(command, screen, max_kept).await) });
-    screen.set_running(None);
-    let ended = ended?.unwrap_or_else(|| Ok(CommandOutput::interrupted()));
-    Ok(ended.unwrap_or_else(|error| CommandOutput {
+    let ended = wait_labelled(process, screen, label, run_to_end(command, screen))?;
+    Ok(ended.unwrap_or_else(|| Ok(CommandOutput::interrupted())).unwrap_or_else(|error| CommandOutput {
         stdout: String::new(),
         stderr: error.to_string(),
         lines_left_out: 0,
         ending: Ending::Failed,
     }))
+}
+
+/// Waits for work of a command, which `label` names meanwhile; `None` if an interrupt of the process ended it.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+fn wait_labelled<T>(
+    process: &RunProcess<'_>,
+    screen: &dyn CommandDisplay,
+    label: &str,
+    work: impl Future<Output = T>,
+) -> Result<Option<T>, RunError> {
+    screen.set_running(Some(label));
+    let ended = process.wait_interruptible(async { Ok(work.await) });
+    screen.set_running(None);
+    Ok(ended?)
+}
+
+/// Waits for work of a command, which `label` names meanwhile; `None` if the person interrupted it.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+pub(super) fn wait_for_work<T>(
+    process: &RunProcess<'_>,
+    screen: &dyn CommandDisplay,
+    label: &str,
+    work: impl Future<Output = T>,
+) -> Result<Option<T>, RunError> {
+    let until_cancelled = async {
+        tokio::select! {
+            ended = work => Some(ended),
+            () = screen.cancelled() => None,
+        }
+    };
+    Ok(wait_labelled(process, screen, label, until_cancelled)?.flatten())
 }
 
 /// The processes of a command, which end when nobody waits for them any more.
@@ -252,22 +229,21 @@ impl Drop for RunningGroup {
 struct OutputReader {
     pipe: Receiver,
     bytes: Vec<u8>,
-    max_kept: usize,
     lines_left_out: usize,
 }
 
 impl OutputReader {
     /// # Errors
     /// The system's error if the pipe cannot be read asynchronously.
-    fn new(pipe: OwnedFd, max_kept: usize) -> std::io::Result<Self> {
-        Ok(Self { pipe: Receiver::from_owned_fd(pipe)?, bytes: Vec::new(), max_kept, lines_left_out: 0 })
+    fn new(pipe: OwnedFd) -> std::io::Result<Self> {
+        Ok(Self { pipe: Receiver::from_owned_fd(pipe)?, bytes: Vec::new(), lines_left_out: 0 })
     }
 
     /// Reads until the last process with the other end has closed it. Cancel safe.
     async fn read_to_end(&mut self) {
         while let Ok(1..) = self.pipe.read_buf(&mut self.bytes).await {
             // Not with each read, because the rest is moved.
-            if self.bytes.len() / 2 >= self.max_kept {
+            if self.bytes.len() / 2 >= MAX_KEPT {
                 self.leave_out_beginning();
             }
         }
@@ -275,7 +251,7 @@ impl OutputReader {
 
     /// Removes the beginning of what was read, in whole lines if they are not too long.
     fn leave_out_beginning(&mut self) {
-        let end = self.bytes.len().saturating_sub(self.max_kept);
+        let end = self.bytes.len().saturating_sub(MAX_KEPT);
         let (beginning, _) = self.bytes.split_at(end);
         let end = beginning.iter().rposition(|byte| *byte == b'\n').map_or(end, |newline| newline + 1);
         let left_out = self.bytes.drain(..end);
@@ -289,15 +265,11 @@ impl OutputReader {
     }
 }
 
-async fn run_to_end(
-    mut command: Command,
-    screen: &dyn CommandDisplay,
-    max_kept: usize,
-) -> std::io::Result<CommandOutput> {
+async fn run_to_end(mut command: Command, screen: &dyn CommandDisplay) -> std::io::Result<CommandOutput> {
     let (stdout, process_stdout) = std::io::pipe()?;
     let (stderr, process_stderr) = std::io::pipe()?;
-    let mut stdout = OutputReader::new(stdout.into(), max_kept)?;
-    let mut stderr = OutputReader::new(stderr.into(), max_kept)?;
+    let mut stdout = OutputReader::new(stdout.into())?;
+    let mut stderr = OutputReader::new(stderr.into())?;
     command.stdout(process_stdout).stderr(process_stderr);
     let mut child = command.spawn()?;
     // It has the other ends of the pipes too.

@@ -7,9 +7,9 @@ use ibeam_protocol::{ModelInfo, Reason, Sentence, sentence};
 use ibeam_providers::{Abilities, KnownModel, Lifecycle, ListedFacts, ListedPrices, TABLE_DATE, find_model};
 use serde_json::{Value, json};
 
-use ibeam_agent::app::AppContext;
-use ibeam_agent::model::{ConfiguredFacts, model_with_listed};
-use ibeam_agent::run::model_info;
+use crate::app::AppContext;
+use crate::model::{ConfiguredFacts, model_with_listed};
+use crate::run::model_info;
 
 /// The facts about a model: from the configuration, else from the list of the service, else from the model table.
 pub(super) struct ModelDetails {
@@ -249,7 +249,7 @@ impl ModelDetails {
 }
 
 /// Returns the fields of a model that the configuration sets.
-pub(crate) fn configured_text(fields: &[String]) -> Option<Sentence> {
+pub fn configured_text(fields: &[String]) -> Option<Sentence> {
     let facts = fields.join(", ");
     (!fields.is_empty()).then(|| sentence!("from the configuration: {facts}", facts))
 }
