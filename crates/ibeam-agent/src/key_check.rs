@@ -28,7 +28,7 @@ pub fn store_key(
         None => None,
         Some(KeyCheck::Accepted) => Some(SubcommandLine::KeyAccepted { provider }),
         Some(KeyCheck::ListIsPublic) => Some(SubcommandLine::KeyUnverifiable { provider }),
-        Some(KeyCheck::Failed { message }) => Some(SubcommandLine::KeyUnchecked { provider, message }),
+        Some(KeyCheck::Failed { message }) => Some(SubcommandLine::KeyUnchecked { message }),
     };
     if let Some(line) = line {
         text = format!("{text}\n{}", app.base.catalogue.line(&line));

@@ -1,6 +1,8 @@
 # The English texts for people: the fallback for the other files, and their reference.
 # Sentences after `error:`, `hint:` and `warning:` are lower case without a full stop, values in backticks.
 # `detail` is the text of another program. It may be empty, and it comes last.
+# A heading `NAME (PREFIX-): …` makes a type of the messages with that prefix, a variant for each with its arguments:
+# `build/line_types.rs`. `# $ARGUMENT: FIELD` names the field from which an argument is made.
 
 ## Lines of `--output-format text`
 action-read = Read file
@@ -493,34 +495,36 @@ notice-background-stopped = { $count ->
 compacted = the conversation was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
 
-## `check`
-check-keeps = `{ $file }` keeps contract { $contract } (events: { $events }, warnings: { $warnings })
-check-breaks = `{ $file }` breaks contract { $contract } (events: { $events }, errors: { $errors }, warnings: { $warnings })
-check-more = further findings, not shown: { $count }
+## CheckLine (check-): the lines around the findings of `check`.
+check-valid = `{ $file }` keeps contract { $contract } (events: { $events }, warnings: { $warnings })
+check-invalid = `{ $file }` breaks contract { $contract } (events: { $events }, errors: { $errors }, warnings: { $warnings })
+check-more-findings = further findings, not shown: { $count }
+
+## ConvertLine (convert-): the lines about the losses of `convert`.
 convert-lossy = `{ $file }` cannot be converted to { $to } without loss; lost: { $count }
 convert-dropped = dropped: { $key } (times: { $count }, first in line { $line })
 convert-changed = changed: { $key } (times: { $count }, first in line { $line })
 convert-joined = joined: { $key } (times: { $count }, first in line { $line })
-convert-more = further losses, not shown: { $count }
+convert-more-losses = further losses, not shown: { $count }
 
-## `shim`
-shim-made = made `{ $link }`, which starts `{ $program }`
-shim-kept = `{ $link }` is there already
+## ShimLine (shim-): the lines of `shim`.
+shim-created = made `{ $link }`, which starts `{ $program }`
+shim-unchanged = `{ $link }` is there already
 shim-in-path = `{ $directory }` is in PATH
 shim-not-in-path = `{ $directory }` is not in PATH; clients find it there after `{ $command }`
-shim-hidden = in PATH, `{ $name }` is `{ $other }`, which comes before `{ $directory }`
+shim-shadowed = in PATH, `{ $name }` is `{ $other }`, which comes before `{ $directory }`
 
-## `sessions check`
-session-whole = session `{ $session }`: whole
+## SessionLine (session-): the lines of `sessions`.
+session-intact = session `{ $session }`: whole
 session-incomplete = session `{ $session }`: incomplete
 session-damaged = session `{ $session }`: damaged
 session-repaired = session `{ $session }`: repaired
-session-gone = session `{ $session }`: nothing could be kept
+session-unrecoverable = session `{ $session }`: nothing could be kept
 session-events = events: { $count }
 session-files = files: { $count } ({ $bytes } bytes)
 session-payloads = large payloads: { $count } ({ $bytes } bytes)
-session-orphans = payloads that no record names: { $count } (harmless)
-session-torn = torn last record: { $bytes ->
+session-unreferenced-payloads = payloads that no record names: { $count } (harmless)
+session-truncated-record = torn last record: { $bytes ->
         [one] one byte
        *[other] { $bytes } bytes
     } (the next run keeps it aside)
@@ -530,13 +534,14 @@ session-gaps = events missing, repeated or moved: { $count ->
     } (records that did not fit on a full disk, or a journal that was edited)
 session-open-calls = calls without a result: { $count } (the next run tells the model)
 session-damage = first damage: `{ $file }`, line { $line }: { $detail }
-session-moved = moved aside: `{ $path }`
+session-moved-aside = moved aside: `{ $path }`
 session-title = session `{ $session }`: { $title }
 session-directory = directory: { $path }
 session-times = created: { $created }, last used: { $updated }
 session-stored = size: { $size }
 session-runs = runs: { $count }, model requests: { $requests }, calls: { $calls }
 session-tokens = tokens read: { $read }, written: { $written }
+# $cost: cost_micros
 session-cost = cost: ${ $cost }
 session-changed-files = changed files: { $count }
 session-confirm-removal = sessions to remove: { $count }. Remove them? [y/N]
@@ -551,6 +556,8 @@ session-renamed = renamed: { $session } → { $title }
 session-exported = exported: { $session } → { $path }
 session-checkpoints-left = the checkpoints in `{ $path }` were not removed: { $detail }
 session-imported = imported: { $session } (events: { $count })
+
+## UndoLine (undo-): the lines of `undo`.
 undo-restores = restore: { $path }
 undo-removes = remove: { $path }
 undo-keeps = leave alone: { $path } (it was ignored or too large to be saved)
@@ -566,10 +573,10 @@ undo-redone = { $count ->
        *[other] { $count } files; the undo is taken back
     }
 
-## `replay`
+## ReplayLine (replay-): the warnings of `replay`.
 replay-no-end = run { $run } has no end in the record: it was killed, or is still running
 replay-failed = run { $run } failed: { $message }
-replay-torn = the last record is torn; { $bytes ->
+replay-truncated-record = the last record is torn; { $bytes ->
         [one] one byte was left out
        *[other] { $bytes } bytes were left out
     }
@@ -578,6 +585,7 @@ replay-gaps = events missing, repeated or moved: { $count ->
        *[other] { $count } places
     } (records that did not fit on a full disk, or a journal that was edited)
 
+## CompareLine (compare-): the names and values of a comparison of two sessions or streams.
 compare-session = session id
 compare-model = model
 compare-runs = runs
@@ -600,23 +608,24 @@ compare-equal = { $count ->
        *[other] { $count } equal entries
     }
 
-## `html`
+## PageLine (page-): the headings and notes of a page, and the texts of its viewer.
 page-prompt = Prompt
-page-withheld = Prompt, not sent to the model
+page-withheld-prompt = Prompt, not sent to the model
 page-answer = Answer
 page-arguments = Arguments
 page-result = Result
 page-no-result = no result
+# $seconds: duration_ms
 page-completed = Completed in { $seconds } s
 page-failed = Failed: { $message }
-page-changed = Changed files
+page-changed-files = Changed files
 page-run = Run
 page-request = Model request
-page-requests = { $count ->
+page-request-count = { $count ->
         [one] model request
        *[other] model requests
     }
-page-calls = { $count ->
+page-call-count = { $count ->
         [one] call
        *[other] calls
     }
@@ -647,8 +656,12 @@ page-key-match = next match, previous match
 page-skip-to-rows = Skip to the session
 page-close = Close
 page-needs-script = This session is too long to be shown without JavaScript.
+
+## TraceLine (trace-): the warnings about an export of traces.
 trace-not-written = cannot write the trace to `{ $path }`: { $detail }
 trace-not-sent = cannot send the trace to `{ $url }`: { $detail }
+
+## ProgressLine (progress-): the lines about what a run waits for.
 progress-start = starting
 progress-model = waiting for the model
 progress-thinking = the model is thinking
@@ -663,13 +676,17 @@ progress-background = waiting for background commands
 progress-end = finishing
 progress-status = { $activity } ({ $time } s)
 progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
+
+## RunLine (run-): the lines after a run.
 run-unfinished = the answer so far
 run-changed-files = changed files
 run-changed-files-without-commands = changed files, without what commands changed (`ibeam diff` shows all)
 run-no-changed-files = 0 files changed
 run-no-files-changed-by-file-tools = 0 files changed by the file tools; what commands and MCP tools changed is not counted
+# $seconds: duration_ms
 run-requests = model requests: { $requests }, calls: { $calls }, time: { $seconds } s
 run-tokens = tokens read: { $read } (cached: { $cached }), written: { $written }
+# $cost: cost_micros
 run-cost = cost: ${ $cost }
 
 ask-allow = allow `{ $what }`?
@@ -680,20 +697,20 @@ ask-publishing = asked because it publishes or changes something on a service, w
 ask-rule = asked because of the rule `{ $rule }`
 ask-hook = asked by the hook `{ $hook }`: { $detail }
 
-## `policy`
+## PolicyLine (policy-): the lines of `policy test` and `policy list`.
 policy-allowed = allowed by `{ $rule }`
 policy-denied = denied by `{ $rule }`: { $reason }
-policy-asked = a person is asked because of `{ $rule }`: { $reason }
-policy-opaque = the command cannot be analysed, because it has { $what }
-policy-runs = runs `{ $program }` through `{ $wrappers }`
-policy-reads = reads `{ $path }`
-policy-writes = writes `{ $path }`
-policy-applies = `{ $rule }` applies: { $why }
-policy-passes = `{ $rule }` does not apply: { $why }
+policy-needs-approval = a person is asked because of `{ $rule }`: { $reason }
+policy-unanalyzable = the command cannot be analysed, because it has { $what }
+policy-runs-program = runs `{ $program }` through `{ $wrappers }`
+policy-reads-file = reads `{ $path }`
+policy-writes-file = writes `{ $path }`
+policy-rule-applies = `{ $rule }` applies: { $why }
+policy-rule-does-not-apply = `{ $rule }` does not apply: { $why }
 policy-no-rules = no rule is set; `ibeam help configuration` says how to write one
-policy-path-bounds = `Read` and `Write` rules cover files by their path; `ibeam help security` says where that ends for commands
+policy-path-rule-limits = `Read` and `Write` rules cover files by their path; `ibeam help security` says where that ends for commands
 
-## Sub-commands
+## SubcommandLine (command-): a line that a sub-command prints about its effect.
 command-logged-in = Logged in to { $provider }: the key is stored in { $path }
 command-stream-on-terminal = this is the stream for programs; `--output-format text` prints text, and `ibeam` without `-p` starts a conversation
 command-provider-question = provider (`ibeam models --providers` lists them) [{ $provider }]:
@@ -710,9 +727,9 @@ command-logged-out = { $count ->
         [one] deleted { $count } stored key
        *[other] deleted { $count } stored keys
     }
-command-forgotten = no longer trusted: { $path }
-command-nothing-to-forget = nothing to forget: `{ $path }` is not trusted
-command-nothing-trusted = nothing is trusted; `--trust` trusts a workspace
+command-trust-removed = no longer trusted: { $path }
+command-not-trusted = nothing to forget: `{ $path }` is not trusted
+command-no-trusted-workspaces = nothing is trusted; `--trust` trusts a workspace
 command-approved-tools = { $count ->
         [one] approved on { $since }, { $count } tool
        *[other] approved on { $since }, { $count } tools
@@ -724,7 +741,7 @@ command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to a
 command-report-written = wrote `{ $path }`; it contains parts of prompts and files, so read it before you publish it
 command-report-of-machine-written = wrote `{ $path }`; it contains names of files and settings of this machine, but no prompts
 
-## `fleet`
+## FleetLine (fleet-): the lines of `fleet run`.
 fleet-started = { $task }: started
 fleet-finished = { $task }: { $outcome } ({ $seconds } s)
 fleet-retried = { $task }: will be run again in { $seconds } s
@@ -747,7 +764,7 @@ fleet-answered = batches have answered { $requests ->
 fleet-cancelled = the deadline has passed: batch { $batch } was cancelled
 fleet-polled-again = the next poll tries again: { $detail }
 
-## `context`
+## ContextLine (context-): the headings and lines of `context`.
 context-bytes = bytes
 context-tokens = tokens*
 context-system = System prompt
@@ -762,7 +779,7 @@ context-window = Context window of `{ $model }`: { $tokens } tokens
 context-servers = Not counted, because they are not started here (`--start-servers` starts them): the tools of { $servers }
 context-commands = Commands for a prompt
 
-## `about`, `status`, `doctor`
+## DiagnosisLine (diagnosis-): a line, a mark or the name of a check about the installation.
 diagnosis-not-logged-in = Not logged in: no key is set or stored (`ibeam login PROVIDER`)
 diagnosis-logged-in = Logged in as { $provider } (key from { $source })
 diagnosis-model = Model: { $model } ({ $id }; { $origin })
@@ -795,7 +812,7 @@ diagnosis-bash-purpose = the shell tool runs commands with it
 diagnosis-git-purpose = optional; commands of the model may want it
 diagnosis-python-purpose = optional; `ibeam setup` fetches the embedded model with its pip
 
-## `acp`
+## EditorLine (editor-): a label or title in an editor.
 editor-agent = Agent
 editor-agent-about = Works on the task
 editor-plan = Plan
@@ -832,6 +849,7 @@ editor-web-search = Search the web for `{ $query }`
 editor-todos = Update the to-do list
 editor-subagent = Sub-agent: { $task }
 editor-attached = attached: { $name }
+# $seconds: timeout_ms
 editor-timed-out = Timed out after { $seconds } s
 editor-ended-by = Ended by { $signal }
 editor-exit-code = Exit code { $code }
@@ -843,7 +861,7 @@ help-options = Options
 help-general = General options
 help-commands = Commands
 
-# The display of interactive mode.
+## TuiLine (tui-): a text of the screen and of line mode.
 tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help lists commands and keys, /model changes the model
 tui-opening = opening the session · { $seconds } s

@@ -492,33 +492,33 @@ compacted = la conversación se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
 
 ## `check`
-check-keeps = `{ $file }` cumple el contrato { $contract } (eventos: { $events }, advertencias: { $warnings })
-check-breaks = `{ $file }` incumple el contrato { $contract } (eventos: { $events }, errores: { $errors }, advertencias: { $warnings })
-check-more = otros hallazgos, no mostrados: { $count }
+check-valid = `{ $file }` cumple el contrato { $contract } (eventos: { $events }, advertencias: { $warnings })
+check-invalid = `{ $file }` incumple el contrato { $contract } (eventos: { $events }, errores: { $errors }, advertencias: { $warnings })
+check-more-findings = otros hallazgos, no mostrados: { $count }
 convert-lossy = no todo lo de `{ $file }` se puede decir en { $to }; perdido: { $count }
 convert-dropped = omitido: { $key } (veces: { $count }, primero en la línea { $line })
 convert-changed = cambiado: { $key } (veces: { $count }, primero en la línea { $line })
 convert-joined = unido: { $key } (veces: { $count }, primero en la línea { $line })
-convert-more = otras pérdidas, no mostradas: { $count }
+convert-more-losses = otras pérdidas, no mostradas: { $count }
 
 ## `shim`
-shim-made = se creó `{ $link }`, que inicia `{ $program }`
-shim-kept = `{ $link }` ya estaba
+shim-created = se creó `{ $link }`, que inicia `{ $program }`
+shim-unchanged = `{ $link }` ya estaba
 shim-in-path = `{ $directory }` está en PATH
 shim-not-in-path = `{ $directory }` no está en PATH; los clientes lo encuentran después de `{ $command }`
-shim-hidden = en PATH, `{ $name }` es `{ $other }`, que está antes de `{ $directory }`
+shim-shadowed = en PATH, `{ $name }` es `{ $other }`, que está antes de `{ $directory }`
 
 ## `sessions check`
-session-whole = sesión `{ $session }`: íntegra
+session-intact = sesión `{ $session }`: íntegra
 session-incomplete = sesión `{ $session }`: incompleta
 session-damaged = sesión `{ $session }`: dañada
 session-repaired = sesión `{ $session }`: reparada
-session-gone = sesión `{ $session }`: no se pudo conservar nada
+session-unrecoverable = sesión `{ $session }`: no se pudo conservar nada
 session-events = eventos: { $count }
 session-files = archivos: { $count } ({ $bytes } bytes)
 session-payloads = contenidos grandes: { $count } ({ $bytes } bytes)
-session-orphans = contenidos que ningún registro nombra: { $count } (inofensivos)
-session-torn = último registro incompleto: { $bytes ->
+session-unreferenced-payloads = contenidos que ningún registro nombra: { $count } (inofensivos)
+session-truncated-record = último registro incompleto: { $bytes ->
         [one] un byte
        *[other] { $bytes } bytes
     } (la próxima ejecución lo aparta)
@@ -528,7 +528,7 @@ session-gaps = eventos que faltan, se repiten o están movidos: { $count ->
     } (registros que no cupieron en un disco lleno, o un diario que fue editado)
 session-open-calls = llamadas sin resultado: { $count } (la próxima ejecución se lo dice al modelo)
 session-damage = primer daño: `{ $file }`, línea { $line }: { $detail }
-session-moved = apartado en: `{ $path }`
+session-moved-aside = apartado en: `{ $path }`
 session-title = sesión `{ $session }`: { $title }
 session-directory = directorio: { $path }
 session-times = creada: { $created }, último uso: { $updated }
@@ -567,7 +567,7 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = la ejecución { $run } no tiene final registrado: se la mató o sigue en curso
 replay-failed = la ejecución { $run } falló: { $message }
-replay-torn = el último registro está incompleto; { $bytes ->
+replay-truncated-record = el último registro está incompleto; { $bytes ->
         [one] se omitió un byte
        *[other] se omitieron { $bytes } bytes
     }
@@ -600,21 +600,21 @@ compare-equal = { $count ->
 
 ## `html`
 page-prompt = Instrucción
-page-withheld = Instrucción, no entregada al modelo
+page-withheld-prompt = Instrucción, no entregada al modelo
 page-answer = Respuesta
 page-arguments = Argumentos
 page-result = Resultado
 page-no-result = sin resultado
 page-completed = Terminado en { $seconds } s
 page-failed = Falló: { $message }
-page-changed = Archivos modificados
+page-changed-files = Archivos modificados
 page-run = Ejecución
 page-request = Petición al modelo
-page-requests = { $count ->
+page-request-count = { $count ->
         [one] petición al modelo
        *[other] peticiones al modelo
     }
-page-calls = { $count ->
+page-call-count = { $count ->
         [one] llamada
        *[other] llamadas
     }
@@ -683,15 +683,15 @@ ask-hook = pregunta el hook `{ $hook }`: { $detail }
 ## `policy`
 policy-allowed = permitido por `{ $rule }`
 policy-denied = denegado por `{ $rule }`: { $reason }
-policy-asked = se pregunta a una persona por `{ $rule }`: { $reason }
-policy-opaque = el comando no se puede leer, pues tiene { $what }
-policy-runs = ejecuta `{ $program }` por medio de `{ $wrappers }`
-policy-reads = lee `{ $path }`
-policy-writes = escribe `{ $path }`
-policy-applies = `{ $rule }` se aplica: { $why }
-policy-passes = `{ $rule }` no se aplica: { $why }
+policy-needs-approval = se pregunta a una persona por `{ $rule }`: { $reason }
+policy-unanalyzable = el comando no se puede leer, pues tiene { $what }
+policy-runs-program = ejecuta `{ $program }` por medio de `{ $wrappers }`
+policy-reads-file = lee `{ $path }`
+policy-writes-file = escribe `{ $path }`
+policy-rule-applies = `{ $rule }` se aplica: { $why }
+policy-rule-does-not-apply = `{ $rule }` no se aplica: { $why }
 policy-no-rules = no hay ninguna regla; `ibeam help configuration` dice cómo se escriben
-policy-path-bounds = las reglas `Read` y `Write` cubren archivos por su ruta; `ibeam help security` indica dónde acaba eso para los comandos
+policy-path-rule-limits = las reglas `Read` y `Write` cubren archivos por su ruta; `ibeam help security` indica dónde acaba eso para los comandos
 
 ## Sub-commands
 command-logged-in = Sesión iniciada en { $provider }: la clave está guardada en { $path }
@@ -710,9 +710,9 @@ command-logged-out = { $count ->
         [one] se borró { $count } clave guardada
        *[other] se borraron { $count } claves guardadas
     }
-command-forgotten = ya no es de confianza: { $path }
-command-nothing-to-forget = nada que olvidar: `{ $path }` no es de confianza
-command-nothing-trusted = no hay nada de confianza; `--trust` marca un espacio de trabajo como de confianza
+command-trust-removed = ya no es de confianza: { $path }
+command-not-trusted = nada que olvidar: `{ $path }` no es de confianza
+command-no-trusted-workspaces = no hay nada de confianza; `--trust` marca un espacio de trabajo como de confianza
 command-approved-tools = { $count ->
         [one] aprobado el { $since }, { $count } herramienta
        *[other] aprobado el { $since }, { $count } herramientas

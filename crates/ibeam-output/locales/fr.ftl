@@ -492,33 +492,33 @@ compacted = la conversation a été raccourcie, d’environ { $before } à { $af
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
 
 ## `check`
-check-keeps = `{ $file }` respecte le contrat { $contract } (événements : { $events }, avertissements : { $warnings })
-check-breaks = `{ $file }` ne respecte pas le contrat { $contract } (événements : { $events }, erreurs : { $errors }, avertissements : { $warnings })
-check-more = autres constats, non affichés : { $count }
+check-valid = `{ $file }` respecte le contrat { $contract } (événements : { $events }, avertissements : { $warnings })
+check-invalid = `{ $file }` ne respecte pas le contrat { $contract } (événements : { $events }, erreurs : { $errors }, avertissements : { $warnings })
+check-more-findings = autres constats, non affichés : { $count }
 convert-lossy = tout `{ $file }` ne peut pas être dit en { $to } ; perdu : { $count }
 convert-dropped = omis : { $key } (fois : { $count }, d’abord à la ligne { $line })
 convert-changed = changé : { $key } (fois : { $count }, d’abord à la ligne { $line })
 convert-joined = réuni : { $key } (fois : { $count }, d’abord à la ligne { $line })
-convert-more = autres pertes, non affichées : { $count }
+convert-more-losses = autres pertes, non affichées : { $count }
 
 ## `shim`
-shim-made = `{ $link }` créé ; il lance `{ $program }`
-shim-kept = `{ $link }` y était déjà
+shim-created = `{ $link }` créé ; il lance `{ $program }`
+shim-unchanged = `{ $link }` y était déjà
 shim-in-path = `{ $directory }` est dans PATH
 shim-not-in-path = `{ $directory }` n'est pas dans PATH ; les clients le trouvent après `{ $command }`
-shim-hidden = dans PATH, `{ $name }` est `{ $other }`, qui précède `{ $directory }`
+shim-shadowed = dans PATH, `{ $name }` est `{ $other }`, qui précède `{ $directory }`
 
 ## `sessions check`
-session-whole = session `{ $session }` : intacte
+session-intact = session `{ $session }` : intacte
 session-incomplete = session `{ $session }` : incomplète
 session-damaged = session `{ $session }` : endommagée
 session-repaired = session `{ $session }` : réparée
-session-gone = session `{ $session }` : rien n'a pu être conservé
+session-unrecoverable = session `{ $session }` : rien n'a pu être conservé
 session-events = événements : { $count }
 session-files = fichiers : { $count } ({ $bytes } octets)
 session-payloads = grands contenus : { $count } ({ $bytes } octets)
-session-orphans = contenus qu'aucun enregistrement ne nomme : { $count } (sans gravité)
-session-torn = dernier enregistrement incomplet : { $bytes ->
+session-unreferenced-payloads = contenus qu'aucun enregistrement ne nomme : { $count } (sans gravité)
+session-truncated-record = dernier enregistrement incomplet : { $bytes ->
         [one] un octet
        *[other] { $bytes } octets
     } (la prochaine exécution le met de côté)
@@ -528,7 +528,7 @@ session-gaps = événements manquants, répétés ou déplacés : { $count ->
     } (enregistrements qui ne tenaient pas sur un disque plein, ou journal modifié)
 session-open-calls = appels sans résultat : { $count } (la prochaine exécution le dit au modèle)
 session-damage = premier dommage : `{ $file }`, ligne { $line } : { $detail }
-session-moved = mis de côté : `{ $path }`
+session-moved-aside = mis de côté : `{ $path }`
 session-title = session `{ $session }` : { $title }
 session-directory = répertoire : { $path }
 session-times = créée : { $created }, dernière utilisation : { $updated }
@@ -567,7 +567,7 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = l'exécution { $run } n'a pas de fin enregistrée : elle a été tuée ou continue
 replay-failed = l'exécution { $run } a échoué : { $message }
-replay-torn = le dernier enregistrement est incomplet ; { $bytes ->
+replay-truncated-record = le dernier enregistrement est incomplet ; { $bytes ->
         [one] un octet a été omis
        *[other] { $bytes } octets ont été omis
     }
@@ -600,21 +600,21 @@ compare-equal = { $count ->
 
 ## `html`
 page-prompt = Consigne
-page-withheld = Consigne, non transmise au modèle
+page-withheld-prompt = Consigne, non transmise au modèle
 page-answer = Réponse
 page-arguments = Arguments
 page-result = Résultat
 page-no-result = sans résultat
 page-completed = Terminé en { $seconds } s
 page-failed = Échec : { $message }
-page-changed = Fichiers modifiés
+page-changed-files = Fichiers modifiés
 page-run = Exécution
 page-request = Requête au modèle
-page-requests = { $count ->
+page-request-count = { $count ->
         [one] requête au modèle
        *[other] requêtes au modèle
     }
-page-calls = { $count ->
+page-call-count = { $count ->
         [one] appel
        *[other] appels
     }
@@ -683,15 +683,15 @@ ask-hook = question posée par le hook `{ $hook }` : { $detail }
 ## `policy`
 policy-allowed = permis par `{ $rule }`
 policy-denied = refusé par `{ $rule }` : { $reason }
-policy-asked = demandé à une personne à cause de `{ $rule }` : { $reason }
-policy-opaque = la commande est illisible, car elle contient { $what }
-policy-runs = exécute `{ $program }` par l'intermédiaire de `{ $wrappers }`
-policy-reads = lit `{ $path }`
-policy-writes = écrit `{ $path }`
-policy-applies = `{ $rule }` s'applique : { $why }
-policy-passes = `{ $rule }` ne s'applique pas : { $why }
+policy-needs-approval = demandé à une personne à cause de `{ $rule }` : { $reason }
+policy-unanalyzable = la commande est illisible, car elle contient { $what }
+policy-runs-program = exécute `{ $program }` par l'intermédiaire de `{ $wrappers }`
+policy-reads-file = lit `{ $path }`
+policy-writes-file = écrit `{ $path }`
+policy-rule-applies = `{ $rule }` s'applique : { $why }
+policy-rule-does-not-apply = `{ $rule }` ne s'applique pas : { $why }
 policy-no-rules = aucune règle n'est définie ; `ibeam help configuration` dit comment en écrire une
-policy-path-bounds = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; `ibeam help security` en précise la limite pour les commandes
+policy-path-rule-limits = les règles `Read` et `Write` couvrent les fichiers par leur chemin ; `ibeam help security` en précise la limite pour les commandes
 
 ## Sub-commands
 command-logged-in = Connecté à { $provider } : la clé est enregistrée dans { $path }
@@ -710,9 +710,9 @@ command-logged-out = { $count ->
         [one] { $count } clé enregistrée a été supprimée
        *[other] { $count } clés enregistrées ont été supprimées
     }
-command-forgotten = n'est plus approuvé : { $path }
-command-nothing-to-forget = rien à oublier : `{ $path }` n'est pas approuvé
-command-nothing-trusted = rien n'est approuvé ; `--trust` approuve un espace de travail
+command-trust-removed = n'est plus approuvé : { $path }
+command-not-trusted = rien à oublier : `{ $path }` n'est pas approuvé
+command-no-trusted-workspaces = rien n'est approuvé ; `--trust` approuve un espace de travail
 command-approved-tools = { $count ->
         [one] approuvé le { $since }, { $count } outil
        *[other] approuvé le { $since }, { $count } outils

@@ -435,37 +435,37 @@ compacted = percakapan diringkas, dari sekitar { $before } menjadi { $after } to
 retrying = { $message } (percobaan { $attempt }); mencoba lagi dalam { $seconds } dtk
 
 ## `check`
-check-keeps = `{ $file }` memenuhi kontrak { $contract } (peristiwa: { $events }, peringatan: { $warnings })
-check-breaks = `{ $file }` melanggar kontrak { $contract } (peristiwa: { $events }, kesalahan: { $errors }, peringatan: { $warnings })
-check-more = temuan lain, tidak ditampilkan: { $count }
+check-valid = `{ $file }` memenuhi kontrak { $contract } (peristiwa: { $events }, peringatan: { $warnings })
+check-invalid = `{ $file }` melanggar kontrak { $contract } (peristiwa: { $events }, kesalahan: { $errors }, peringatan: { $warnings })
+check-more-findings = temuan lain, tidak ditampilkan: { $count }
 convert-lossy = tidak semua isi `{ $file }` dapat dinyatakan dalam { $to }; hilang: { $count }
 convert-dropped = dihilangkan: { $key } (kali: { $count }, pertama di baris { $line })
 convert-changed = diubah: { $key } (kali: { $count }, pertama di baris { $line })
 convert-joined = digabung: { $key } (kali: { $count }, pertama di baris { $line })
-convert-more = kehilangan lain, tidak ditampilkan: { $count }
+convert-more-losses = kehilangan lain, tidak ditampilkan: { $count }
 
 ## `shim`
-shim-made = membuat `{ $link }`, yang menjalankan `{ $program }`
-shim-kept = `{ $link }` sudah ada
+shim-created = membuat `{ $link }`, yang menjalankan `{ $program }`
+shim-unchanged = `{ $link }` sudah ada
 shim-in-path = `{ $directory }` ada di PATH
 shim-not-in-path = `{ $directory }` tidak ada di PATH; klien menemukannya setelah `{ $command }`
-shim-hidden = di PATH, `{ $name }` adalah `{ $other }`, yang berada sebelum `{ $directory }`
+shim-shadowed = di PATH, `{ $name }` adalah `{ $other }`, yang berada sebelum `{ $directory }`
 
 ## `sessions check`
-session-whole = sesi `{ $session }`: utuh
+session-intact = sesi `{ $session }`: utuh
 session-incomplete = sesi `{ $session }`: tidak lengkap
 session-damaged = sesi `{ $session }`: rusak
 session-repaired = sesi `{ $session }`: diperbaiki
-session-gone = sesi `{ $session }`: tidak ada yang dapat dipertahankan
+session-unrecoverable = sesi `{ $session }`: tidak ada yang dapat dipertahankan
 session-events = peristiwa: { $count }
 session-files = berkas: { $count } ({ $bytes } bita)
 session-payloads = muatan besar: { $count } ({ $bytes } bita)
-session-orphans = muatan yang tidak disebut catatan mana pun: { $count } (tidak berbahaya)
-session-torn = catatan terakhir terpotong: { $bytes } bita (disisihkan saat dijalankan lagi)
+session-unreferenced-payloads = muatan yang tidak disebut catatan mana pun: { $count } (tidak berbahaya)
+session-truncated-record = catatan terakhir terpotong: { $bytes } bita (disisihkan saat dijalankan lagi)
 session-gaps = peristiwa yang hilang, berulang atau berpindah: { $count } tempat (catatan yang tidak muat di disk penuh, atau jurnal yang disunting)
 session-open-calls = panggilan tanpa hasil: { $count } (diberitahukan ke model saat dijalankan lagi)
 session-damage = kerusakan pertama: `{ $file }`, baris { $line }: { $detail }
-session-moved = disisihkan ke: `{ $path }`
+session-moved-aside = disisihkan ke: `{ $path }`
 session-title = sesi `{ $session }`: { $title }
 session-directory = direktori: { $path }
 session-times = dibuat: { $created }, terakhir dipakai: { $updated }
@@ -498,7 +498,7 @@ undo-redone = { $count } file; pembatalan telah dikembalikan
 ## `replay`
 replay-no-end = run { $run } tidak memiliki akhir dalam catatan: dimatikan, atau masih berjalan
 replay-failed = run { $run } gagal: { $message }
-replay-torn = catatan terakhir terpotong; { $bytes } bita dilewati
+replay-truncated-record = catatan terakhir terpotong; { $bytes } bita dilewati
 replay-gaps = peristiwa yang hilang, berulang atau berpindah: { $count } tempat (catatan yang tidak muat di disk penuh, atau jurnal yang disunting)
 
 compare-session = id sesi
@@ -522,20 +522,20 @@ compare-equal = { $count } entri yang sama
 
 ## `html`
 page-prompt = Perintah
-page-withheld = Perintah, tidak diberikan kepada model
+page-withheld-prompt = Perintah, tidak diberikan kepada model
 page-answer = Jawaban
 page-arguments = Argumen
 page-result = Hasil
 page-no-result = tanpa hasil
 page-completed = Selesai dalam { $seconds } detik
 page-failed = Gagal: { $message }
-page-changed = File yang diubah
+page-changed-files = File yang diubah
 page-run = Eksekusi
 page-request = Permintaan ke model
-page-requests = { $count ->
+page-request-count = { $count ->
        *[other] permintaan ke model
     }
-page-calls = { $count ->
+page-call-count = { $count ->
        *[other] panggilan
     }
 page-failed-calls = { $count ->
@@ -597,15 +597,15 @@ ask-hook = ditanyakan oleh hook `{ $hook }`: { $detail }
 ## `policy`
 policy-allowed = diizinkan oleh `{ $rule }`
 policy-denied = ditolak oleh `{ $rule }`: { $reason }
-policy-asked = ditanyakan kepada seseorang karena `{ $rule }`: { $reason }
-policy-opaque = perintah tidak dapat dibaca karena memuat { $what }
-policy-runs = menjalankan `{ $program }` melalui `{ $wrappers }`
-policy-reads = membaca `{ $path }`
-policy-writes = menulis `{ $path }`
-policy-applies = `{ $rule }` berlaku: { $why }
-policy-passes = `{ $rule }` tidak berlaku: { $why }
+policy-needs-approval = ditanyakan kepada seseorang karena `{ $rule }`: { $reason }
+policy-unanalyzable = perintah tidak dapat dibaca karena memuat { $what }
+policy-runs-program = menjalankan `{ $program }` melalui `{ $wrappers }`
+policy-reads-file = membaca `{ $path }`
+policy-writes-file = menulis `{ $path }`
+policy-rule-applies = `{ $rule }` berlaku: { $why }
+policy-rule-does-not-apply = `{ $rule }` tidak berlaku: { $why }
 policy-no-rules = tidak ada aturan; `ibeam help configuration` menjelaskan cara menulisnya
-policy-path-bounds = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; `ibeam help security` menjelaskan batasnya bagi perintah
+policy-path-rule-limits = aturan `Read` dan `Write` mencakup berkas menurut jalurnya; `ibeam help security` menjelaskan batasnya bagi perintah
 
 ## Sub-commands
 command-logged-in = Masuk ke { $provider }: kunci disimpan di { $path }
@@ -623,9 +623,9 @@ command-logged-out = { $count ->
         [0] tidak ada kunci tersimpan untuk dihapus
        *[other] { $count } kunci tersimpan dihapus
     }
-command-forgotten = tidak lagi dipercaya: { $path }
-command-nothing-to-forget = tidak ada yang perlu dilupakan: `{ $path }` tidak dipercaya
-command-nothing-trusted = tidak ada yang dipercaya; `--trust` memercayai ruang kerja
+command-trust-removed = tidak lagi dipercaya: { $path }
+command-not-trusted = tidak ada yang perlu dilupakan: `{ $path }` tidak dipercaya
+command-no-trusted-workspaces = tidak ada yang dipercaya; `--trust` memercayai ruang kerja
 command-approved-tools = disetujui pada { $since }, { $count } alat
 command-no-servers = tidak ada server MCP yang dikonfigurasi; `ibeam help mcp` menjelaskan cara menambahkannya
 command-quarantine-empty = karantina kosong

@@ -435,37 +435,37 @@ compacted = 会話を約 { $before } トークンから { $after } トークン�
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
 
 ## `check`
-check-keeps = `{ $file }` は契約 { $contract } を守っています (イベント: { $events }、警告: { $warnings })
-check-breaks = `{ $file }` は契約 { $contract } に違反しています (イベント: { $events }、エラー: { $errors }、警告: { $warnings })
-check-more = 表示していない指摘: { $count }
+check-valid = `{ $file }` は契約 { $contract } を守っています (イベント: { $events }、警告: { $warnings })
+check-invalid = `{ $file }` は契約 { $contract } に違反しています (イベント: { $events }、エラー: { $errors }、警告: { $warnings })
+check-more-findings = 表示していない指摘: { $count }
 convert-lossy = `{ $file }` のすべてを { $to } で表すことはできません。失われたもの: { $count }
 convert-dropped = 省略: { $key } (回数: { $count }、最初は { $line } 行目)
 convert-changed = 変更: { $key } (回数: { $count }、最初は { $line } 行目)
 convert-joined = 結合: { $key } (回数: { $count }、最初は { $line } 行目)
-convert-more = 表示していない損失: { $count }
+convert-more-losses = 表示していない損失: { $count }
 
 ## `shim`
-shim-made = `{ $link }` を作成しました。`{ $program }` を起動します
-shim-kept = `{ $link }` はすでにあります
+shim-created = `{ $link }` を作成しました。`{ $program }` を起動します
+shim-unchanged = `{ $link }` はすでにあります
 shim-in-path = `{ $directory }` は PATH にあります
 shim-not-in-path = `{ $directory }` は PATH にありません。`{ $command }` を実行すると、クライアントから見つかります
-shim-hidden = PATH では `{ $name }` は `{ $other }` で、`{ $directory }` より前にあります
+shim-shadowed = PATH では `{ $name }` は `{ $other }` で、`{ $directory }` より前にあります
 
 ## `sessions check`
-session-whole = セッション `{ $session }`: 完全です
+session-intact = セッション `{ $session }`: 完全です
 session-incomplete = セッション `{ $session }`: 不完全です
 session-damaged = セッション `{ $session }`: 壊れています
 session-repaired = セッション `{ $session }`: 修復しました
-session-gone = セッション `{ $session }`: 残せるものがありませんでした
+session-unrecoverable = セッション `{ $session }`: 残せるものがありませんでした
 session-events = イベント: { $count }
 session-files = ファイル: { $count } ({ $bytes } バイト)
 session-payloads = 大きな内容: { $count } ({ $bytes } バイト)
-session-orphans = どの記録からも参照されない内容: { $count } (害はありません)
-session-torn = 書きかけの最後の記録: { $bytes } バイト (次の実行で別に保存します)
+session-unreferenced-payloads = どの記録からも参照されない内容: { $count } (害はありません)
+session-truncated-record = 書きかけの最後の記録: { $bytes } バイト (次の実行で別に保存します)
 session-gaps = 欠落・重複・順序違いのイベント: { $count } か所 (ディスクに空きがなく書けなかった記録、または編集されたジャーナル)
 session-open-calls = 結果のない呼び出し: { $count } (次の実行でモデルに伝えます)
 session-damage = 最初の破損: `{ $file }` の { $line } 行目: { $detail }
-session-moved = 移した先: `{ $path }`
+session-moved-aside = 移した先: `{ $path }`
 session-title = セッション `{ $session }`: { $title }
 session-directory = ディレクトリ: { $path }
 session-times = 作成: { $created }、最終使用: { $updated }
@@ -498,7 +498,7 @@ undo-redone = { $count } 個のファイル。取り消しを元に戻しまし�
 ## `replay`
 replay-no-end = 実行 { $run } の終わりが記録されていません (強制終了されたか、まだ続いています)
 replay-failed = 実行 { $run } は失敗しました: { $message }
-replay-torn = 最後の記録が途中で切れています。{ $bytes } バイトを省きました
+replay-truncated-record = 最後の記録が途中で切れています。{ $bytes } バイトを省きました
 replay-gaps = 欠落・重複・順序違いのイベント: { $count } か所 (ディスクに空きがなく書けなかった記録、または編集されたジャーナル)
 
 compare-session = セッション ID
@@ -522,20 +522,20 @@ compare-equal = 同じ項目 { $count } 件
 
 ## `html`
 page-prompt = 指示
-page-withheld = 指示 (モデルには渡していません)
+page-withheld-prompt = 指示 (モデルには渡していません)
 page-answer = 回答
 page-arguments = 引数
 page-result = 結果
 page-no-result = 結果なし
 page-completed = { $seconds } 秒で完了
 page-failed = 失敗: { $message }
-page-changed = 変更したファイル
+page-changed-files = 変更したファイル
 page-run = 実行
 page-request = モデルへの要求
-page-requests = { $count ->
+page-request-count = { $count ->
        *[other] 回の要求
     }
-page-calls = { $count ->
+page-call-count = { $count ->
        *[other] 回の呼び出し
     }
 page-failed-calls = { $count ->
@@ -597,15 +597,15 @@ ask-hook = フック `{ $hook }` による確認です: { $detail }
 ## `policy`
 policy-allowed = `{ $rule }` により許可されます
 policy-denied = `{ $rule }` により拒否されます: { $reason }
-policy-asked = `{ $rule }` により人に確認します: { $reason }
-policy-opaque = コマンドを読み取れません。含まれているもの: { $what }
-policy-runs = `{ $wrappers }` を通して `{ $program }` を実行します
-policy-reads = `{ $path }` を読みます
-policy-writes = `{ $path }` に書き込みます
-policy-applies = `{ $rule }` が当てはまります: { $why }
-policy-passes = `{ $rule }` は当てはまりません: { $why }
+policy-needs-approval = `{ $rule }` により人に確認します: { $reason }
+policy-unanalyzable = コマンドを読み取れません。含まれているもの: { $what }
+policy-runs-program = `{ $wrappers }` を通して `{ $program }` を実行します
+policy-reads-file = `{ $path }` を読みます
+policy-writes-file = `{ $path }` に書き込みます
+policy-rule-applies = `{ $rule }` が当てはまります: { $why }
+policy-rule-does-not-apply = `{ $rule }` は当てはまりません: { $why }
 policy-no-rules = 規則は設定されていません。書き方は `ibeam help configuration` にあります
-policy-path-bounds = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は `ibeam help security` にあります
+policy-path-rule-limits = `Read` と `Write` のルールはパスでファイルを対象とします。コマンドに対する限界は `ibeam help security` にあります
 
 ## Sub-commands
 command-logged-in = { $provider } にログインしました。キーの保存先: { $path }
@@ -623,9 +623,9 @@ command-logged-out = { $count ->
         [0] 削除する保存済みキーはありませんでした
        *[other] 保存済みキーを { $count } 個削除しました
     }
-command-forgotten = 信頼を解除しました: { $path }
-command-nothing-to-forget = 解除するものはありません: `{ $path }` は信頼されていません
-command-nothing-trusted = 信頼されているものはありません。`--trust` でワークスペースを信頼できます
+command-trust-removed = 信頼を解除しました: { $path }
+command-not-trusted = 解除するものはありません: `{ $path }` は信頼されていません
+command-no-trusted-workspaces = 信頼されているものはありません。`--trust` でワークスペースを信頼できます
 command-approved-tools = { $since } に承認、ツール { $count } 個
 command-no-servers = MCP サーバーは設定されていません。追加方法は `ibeam help mcp` にあります
 command-quarantine-empty = 隔離されたものはありません

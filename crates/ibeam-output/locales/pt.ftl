@@ -492,33 +492,33 @@ compacted = a conversa foi encurtada, de cerca de { $before } para { $after } to
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
 
 ## `check`
-check-keeps = `{ $file }` cumpre o contrato { $contract } (eventos: { $events }, avisos: { $warnings })
-check-breaks = `{ $file }` viola o contrato { $contract } (eventos: { $events }, erros: { $errors }, avisos: { $warnings })
-check-more = outras constatações, não mostradas: { $count }
+check-valid = `{ $file }` cumpre o contrato { $contract } (eventos: { $events }, avisos: { $warnings })
+check-invalid = `{ $file }` viola o contrato { $contract } (eventos: { $events }, erros: { $errors }, avisos: { $warnings })
+check-more-findings = outras constatações, não mostradas: { $count }
 convert-lossy = nem tudo de `{ $file }` pode ser dito em { $to }; perdido: { $count }
 convert-dropped = omitido: { $key } (vezes: { $count }, primeiro na linha { $line })
 convert-changed = alterado: { $key } (vezes: { $count }, primeiro na linha { $line })
 convert-joined = unido: { $key } (vezes: { $count }, primeiro na linha { $line })
-convert-more = outras perdas, não mostradas: { $count }
+convert-more-losses = outras perdas, não mostradas: { $count }
 
 ## `shim`
-shim-made = criado `{ $link }`, que inicia `{ $program }`
-shim-kept = `{ $link }` já estava lá
+shim-created = criado `{ $link }`, que inicia `{ $program }`
+shim-unchanged = `{ $link }` já estava lá
 shim-in-path = `{ $directory }` está no PATH
 shim-not-in-path = `{ $directory }` não está no PATH; os clientes o encontram depois de `{ $command }`
-shim-hidden = no PATH, `{ $name }` é `{ $other }`, que vem antes de `{ $directory }`
+shim-shadowed = no PATH, `{ $name }` é `{ $other }`, que vem antes de `{ $directory }`
 
 ## `sessions check`
-session-whole = sessão `{ $session }`: íntegra
+session-intact = sessão `{ $session }`: íntegra
 session-incomplete = sessão `{ $session }`: incompleta
 session-damaged = sessão `{ $session }`: danificada
 session-repaired = sessão `{ $session }`: reparada
-session-gone = sessão `{ $session }`: nada pôde ser mantido
+session-unrecoverable = sessão `{ $session }`: nada pôde ser mantido
 session-events = eventos: { $count }
 session-files = arquivos: { $count } ({ $bytes } bytes)
 session-payloads = conteúdos grandes: { $count } ({ $bytes } bytes)
-session-orphans = conteúdos que nenhum registro nomeia: { $count } (inofensivos)
-session-torn = último registro incompleto: { $bytes ->
+session-unreferenced-payloads = conteúdos que nenhum registro nomeia: { $count } (inofensivos)
+session-truncated-record = último registro incompleto: { $bytes ->
         [one] um byte
        *[other] { $bytes } bytes
     } (a próxima execução o separa)
@@ -528,7 +528,7 @@ session-gaps = eventos ausentes, repetidos ou fora de lugar: { $count ->
     } (registros que não couberam em um disco cheio, ou um diário que foi editado)
 session-open-calls = chamadas sem resultado: { $count } (a próxima execução avisa o modelo)
 session-damage = primeiro dano: `{ $file }`, linha { $line }: { $detail }
-session-moved = separado em: `{ $path }`
+session-moved-aside = separado em: `{ $path }`
 session-title = sessão `{ $session }`: { $title }
 session-directory = diretório: { $path }
 session-times = criada: { $created }, último uso: { $updated }
@@ -567,7 +567,7 @@ undo-redone = { $count ->
 ## `replay`
 replay-no-end = a execução { $run } não tem fim registrado: foi morta ou continua
 replay-failed = a execução { $run } falhou: { $message }
-replay-torn = o último registro está incompleto; { $bytes ->
+replay-truncated-record = o último registro está incompleto; { $bytes ->
         [one] um byte foi omitido
        *[other] { $bytes } bytes foram omitidos
     }
@@ -600,21 +600,21 @@ compare-equal = { $count ->
 
 ## `html`
 page-prompt = Instrução
-page-withheld = Instrução, não entregue ao modelo
+page-withheld-prompt = Instrução, não entregue ao modelo
 page-answer = Resposta
 page-arguments = Argumentos
 page-result = Resultado
 page-no-result = sem resultado
 page-completed = Concluído em { $seconds } s
 page-failed = Falhou: { $message }
-page-changed = Arquivos alterados
+page-changed-files = Arquivos alterados
 page-run = Execução
 page-request = Pedido ao modelo
-page-requests = { $count ->
+page-request-count = { $count ->
         [one] pedido ao modelo
        *[other] pedidos ao modelo
     }
-page-calls = { $count ->
+page-call-count = { $count ->
         [one] chamada
        *[other] chamadas
     }
@@ -683,15 +683,15 @@ ask-hook = pergunta o hook `{ $hook }`: { $detail }
 ## `policy`
 policy-allowed = permitido por `{ $rule }`
 policy-denied = negado por `{ $rule }`: { $reason }
-policy-asked = pergunta-se a uma pessoa por causa de `{ $rule }`: { $reason }
-policy-opaque = o comando não pode ser lido, pois tem { $what }
-policy-runs = executa `{ $program }` por meio de `{ $wrappers }`
-policy-reads = lê `{ $path }`
-policy-writes = escreve `{ $path }`
-policy-applies = `{ $rule }` se aplica: { $why }
-policy-passes = `{ $rule }` não se aplica: { $why }
+policy-needs-approval = pergunta-se a uma pessoa por causa de `{ $rule }`: { $reason }
+policy-unanalyzable = o comando não pode ser lido, pois tem { $what }
+policy-runs-program = executa `{ $program }` por meio de `{ $wrappers }`
+policy-reads-file = lê `{ $path }`
+policy-writes-file = escreve `{ $path }`
+policy-rule-applies = `{ $rule }` se aplica: { $why }
+policy-rule-does-not-apply = `{ $rule }` não se aplica: { $why }
 policy-no-rules = nenhuma regra está definida; `ibeam help configuration` diz como escrever uma
-policy-path-bounds = as regras `Read` e `Write` abrangem arquivos pelo caminho; `ibeam help security` diz onde isso termina para comandos
+policy-path-rule-limits = as regras `Read` e `Write` abrangem arquivos pelo caminho; `ibeam help security` diz onde isso termina para comandos
 
 ## Sub-commands
 command-logged-in = Login feito em { $provider }: a chave está guardada em { $path }
@@ -710,9 +710,9 @@ command-logged-out = { $count ->
         [one] { $count } chave guardada foi apagada
        *[other] { $count } chaves guardadas foram apagadas
     }
-command-forgotten = já não é de confiança: { $path }
-command-nothing-to-forget = nada a esquecer: `{ $path }` não é de confiança
-command-nothing-trusted = nada é de confiança; `--trust` confia num espaço de trabalho
+command-trust-removed = já não é de confiança: { $path }
+command-not-trusted = nada a esquecer: `{ $path }` não é de confiança
+command-no-trusted-workspaces = nada é de confiança; `--trust` confia num espaço de trabalho
 command-approved-tools = { $count ->
         [one] aprovado em { $since }, { $count } ferramenta
        *[other] aprovado em { $since }, { $count } ferramentas

@@ -4,11 +4,8 @@
 //! A locale is parsed when its first text is needed. A text that a locale lacks is English.
 
 mod action;
-mod diagnosis_line;
-mod editor_line;
-mod lines;
+pub(crate) mod lines;
 mod message;
-mod page_line;
 mod question;
 mod translations;
 
@@ -24,15 +21,8 @@ use serde::Serialize;
 use unic_langid::LanguageIdentifier;
 
 pub(crate) use self::action::{Action, ActionEnding};
-pub use self::diagnosis_line::DiagnosisLine;
-pub use self::editor_line::EditorLine;
-pub use self::lines::{
-    CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine, FleetLine, PolicyLine, ReplayLine,
-    SessionLine, ShimLine, SubcommandLine, TraceLine, UndoLine,
-};
-pub(crate) use self::lines::{ProgressLine, RunLine};
+use self::lines::CatalogueLine;
 use self::message::{Message, line_message, notice_message, reason_message, variant_message};
-pub use self::page_line::PageLine;
 pub use self::question::ApprovalQuestion;
 pub use self::translations::decompress;
 use crate::locale::Locale;

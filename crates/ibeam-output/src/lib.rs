@@ -20,11 +20,8 @@ mod text;
 mod tool_call_line;
 mod writer;
 
-pub use catalogue::{
-    ApprovalQuestion, Catalogue, CatalogueLine, CheckLine, CompareLine, ContextLine, ConvertLine,
-    DiagnosisLine, EditorLine, Explanation, FleetLine, PageLine, PolicyLine, ReplayLine, SessionLine,
-    ShimLine, SubcommandLine, TraceLine, UndoLine, decompress,
-};
+pub use catalogue::lines::*;
+pub use catalogue::{ApprovalQuestion, Catalogue, Explanation, decompress};
 pub use ibeam_protocol::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use ibeam_wire::Contract;
 pub use json::{Json, result_line_to_object};

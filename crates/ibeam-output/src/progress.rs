@@ -2,7 +2,8 @@
 
 use ibeam_protocol::{CallId, Event, EventKind, Notice, Usage};
 
-use crate::catalogue::{Catalogue, ProgressLine};
+use crate::catalogue::Catalogue;
+use crate::catalogue::lines::ProgressLine;
 use crate::text::call_target;
 
 /// The progress of a run, which follows its events.

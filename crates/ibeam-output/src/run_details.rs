@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ibeam_protocol::tool_output::{McpOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{EventKind, RunFinished, ToolCall, ToolFailure, ToolOutcome, ToolOutput, sentence};
 
-use crate::catalogue::{Action, ActionEnding, Catalogue, RunLine};
+use crate::catalogue::lines::RunLine;
+use crate::catalogue::{Action, ActionEnding, Catalogue};
 use crate::run_summary::{ChangedFiles, total_lines};
 use crate::text::{call_target, printable_line, printable_lines, shorten};
 

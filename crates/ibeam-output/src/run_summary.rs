@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{RunFinished, ToolOutcome, ToolOutput};
 
-use crate::catalogue::{Catalogue, RunLine};
+use crate::catalogue::Catalogue;
+use crate::catalogue::lines::RunLine;
 use crate::text::printable_line;
 
 /// The files that the calls of a run changed, in the order of the first change. What commands change is unknown.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ibeam_protocol::invisible::is_invisible;
 use ibeam_protocol::{Event, EventKind, RunOutcome, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
-use crate::catalogue::{Action, ActionEnding, Catalogue, EditorLine};
+use crate::catalogue::lines::EditorLine;
+use crate::catalogue::{Action, ActionEnding, Catalogue};
 use crate::line_buffer::LineBuffer;
 use crate::run_details::todo_line;
 use crate::tool_call_line::mcp_tool;

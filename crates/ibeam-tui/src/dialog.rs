@@ -9,8 +9,8 @@ use crate::editor::Editor;
 use crate::question::{GuardedKey, TypeAheadGuard};
 use crate::screen::Live;
 use crate::styled::{Color, Line, Style};
-use crate::texts::TuiLine;
 use crate::view::is_control;
+use ibeam_output::TuiLine;
 
 /// The sign before the text that is typed.
 const SIGN: &str = "❯ ";

@@ -10,9 +10,9 @@ use crate::editor::Editor;
 use crate::question::{Choice, OpenQuestion};
 use crate::screen::Live;
 use crate::styled::{Color, Line, Style};
-use crate::texts::TuiLine;
 use crate::transcript::Transcript;
 use crate::ui::{ExitKey, QueuedPrompt, ShownActivity};
+use ibeam_output::TuiLine;
 
 /// The number of rows of incomplete text that are shown.
 const TEXT_ROWS: usize = 4;

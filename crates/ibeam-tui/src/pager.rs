@@ -4,8 +4,8 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::Catalogue;
 
 use crate::styled::{Color, Line, Style};
-use crate::texts::TuiLine;
 use crate::view::{Frame, Size, ViewEnd, is_control};
+use ibeam_output::TuiLine;
 
 /// The position of the first row when a view is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_protocol::CallId;
 
 use crate::styled::Line;
-use crate::texts::TuiLine;
+use ibeam_output::TuiLine;
 
 /// The time without any key after which a key can be an answer. Text typed before the question appeared never counts as an answer.
 const PAUSE_BEFORE: Duration = Duration::from_millis(600);

@@ -6,7 +6,7 @@ use ibeam_protocol::{ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 
 use crate::changes::finished_change;
 use crate::styled::{Color, Line, Style};
-use crate::texts::TuiLine;
+use ibeam_output::TuiLine;
 
 /// The number of lines of an output that are shown.
 const OUTPUT_LINES: usize = 5;
@@ -221,6 +221,7 @@ fn todo_line(todo: &Todo) -> Line {
 #[cfg(test)]
 mod tests {
     use ibeam_output::Locale;
+    use ibeam_protocol::sentence;
     use ibeam_protocol::tool_output::WriteOutput;
     use serde_json::json;
 
@@ -247,14 +248,15 @@ mod tests {
             "interrupted: the run was stopped before this call ended; its effect is unknown",
             "not executed: the run was stopped before this call was allowed",
         );
-        let gone = "`x` does not exist (ENOENT); `ls` or `glob` shows what does";
+        let path = "x";
+        let gone = sentence!("`{path}` does not exist (ENOENT); `ls` or `glob` shows what does", path);
         let failure = ToolFailure::FileNotFound { path: "x".into() };
-        let not_found = ToolOutcome::Failure { failure, for_model: gone.into() };
-        let unknown = "there is no tool `x`";
+        let not_found = ToolOutcome::Failure { failure, for_model: gone.clone() };
+        let unknown = sentence!("there is no tool `{name}`", name = path);
         let call = ToolCall { id: "c".into(), name: "ls".to_owned(), arguments: json!({ "path": "." }) };
         for (reason, outcome) in [
-            (gone, not_found),
-            (unknown, ToolOutcome::error(unknown.to_owned())),
+            (gone.as_str(), not_found),
+            (unknown.as_str(), ToolOutcome::error(unknown.clone())),
             ("the user refused this call", refused("the user refused this call")),
             (stopped, refused(stopped)),
             (ended, interrupted(ended)),

@@ -12,8 +12,8 @@ use crate::changes::ShownChanges;
 use crate::markdown;
 use crate::markdown_blocks::MarkdownBlocks;
 use crate::styled::{Color, Line, Style};
-use crate::texts::TuiLine;
 use crate::tool_lines::{CallDetails, duration, finished_call, subagent_session, target_of};
+use ibeam_output::TuiLine;
 
 /// A call that has started and not finished.
 pub(crate) struct RunningCall {

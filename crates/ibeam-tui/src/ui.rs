@@ -23,9 +23,9 @@ use crate::question::{OpenQuestion, Reply};
 use crate::screen::{Live, Screen};
 use crate::styled::{Line, Style};
 use crate::terminal::{PASTE_OFF, PASTE_ON, TerminalEvent};
-use crate::texts::TuiLine;
 use crate::transcript::Transcript;
 use crate::view::View;
+use ibeam_output::TuiLine;
 
 pub use self::dialogs::Activity;
 pub(crate) use self::dialogs::ShownActivity;

@@ -5,7 +5,7 @@ use std::io::Write;
 use crossterm::event::{KeyCode, KeyEvent};
 
 use super::Ui;
-use crate::texts::TuiLine;
+use ibeam_output::TuiLine;
 
 /// A search in the history.
 pub(super) struct Search {

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::Ui;
 use crate::question::{Choice, GuardedKey, OpenQuestion, Question, Reply};
 use crate::styled::{Color, Line, Style};
-use crate::texts::TuiLine;
+use ibeam_output::TuiLine;
 
 impl<W: Write> Ui<W> {
     /// Prints a question and waits for its answer, which goes to the question.

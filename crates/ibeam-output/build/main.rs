@@ -1,10 +1,13 @@
-//! Compresses the translations into the program. The English texts are read by every run, so they stay as they are.
+//! Compression of the translations into the program, and types of the messages. The English texts are read by every run, so
+//! they stay as they are.
 
 #![expect(
     clippy::disallowed_types,
     clippy::disallowed_methods,
     reason = "a build script reads and writes files"
 )]
+
+mod line_types;
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -27,5 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         encoder.write_all(&fs::read(&path)?)?;
         encoder.finish()?;
     }
+    let english = fs::read_to_string(locales.join("en.ftl"))?;
+    fs::write(Path::new(&out).join("line_types.rs"), line_types::line_types(&english)?)?;
     Ok(())
 }
