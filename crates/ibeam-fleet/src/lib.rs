@@ -14,6 +14,7 @@ mod check_run;
 mod child;
 mod clock;
 mod comparison;
+mod data_error;
 mod driver;
 #[cfg(test)]
 mod driver_test;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
+use crate::data_error::data_error;
 use crate::task::{GitSource, Task, WorkspaceSource};
 use crate::task_origin::resolve_results;
 use crate::workspace::{has_committed, lacks_commit};
@@ -109,7 +110,8 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
         let message = error.to_string();
         match message.rsplit_once(" at line ") {
             Some((reason, _)) => {
-                let reason = Sentence::from(reason);
+                let found = if error.is_data() { data_error::<Task>(text) } else { None };
+                let reason = found.unwrap_or_else(|| reason.into());
                 sentence!("{reason} (column {column})", reason, column = error.column())
             }
             None => message.into(),

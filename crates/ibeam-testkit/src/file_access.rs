@@ -3,6 +3,7 @@
 use std::panic::resume_unwind;
 use std::path::PathBuf;
 
+use crate::fault_injection::{is_root, skip};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 /// Runs `work` on a thread without the capabilities with which root reads and writes every file, so that the modes of
@@ -21,8 +22,8 @@ pub fn without_root_access<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 /// Returns the file that a descriptor of a process is open on. `None`, with the reason printed, for a process that hides
 /// itself from the ordinary user who runs the tests.
 pub fn descriptor_target(pid: i32, descriptor: u32) -> Option<PathBuf> {
-    if !rustix::process::geteuid().is_root() {
-        println!("SKIP: the descriptors of a process that hides its memory: only root sees them");
+    if !is_root() {
+        skip("the descriptors of a process that hides its memory: only root sees them");
         return None;
     }
     let target = std::fs::read_link(format!("/proc/{pid}/fd/{descriptor}"));

@@ -384,11 +384,13 @@ mod tests {
 
     #[test]
     fn the_faults_of_a_task_are_translated() {
-        // A member that is missing, unknown or of another type is named by the parser, which is English.
         let with = |fields: &str| format!(r#"{{"id":"a","prompt":"p","workspace":"/",{fields}}}"#);
         let [cycle, valid] = [r#""needs":["a"]"#, r#""mode":"ask""#].map(with);
         let lines = [
             r#"{"id":"a","#.to_owned(),
+            r#"{"id":"a","prompt":"p"}"#.to_owned(),
+            r#"{"id":"a","id":"a"}"#.to_owned(),
+            r#"{"id":"a","prompt":3}"#.to_owned(),
             r#"{"id":"a","prompt":" ","workspace":"/"}"#.to_owned(),
             r#"{"id":"../a","prompt":"p","workspace":"/"}"#.to_owned(),
             r#"{"id":"a","prompt":"p","workspace":7}"#.to_owned(),
@@ -400,6 +402,8 @@ mod tests {
             with(r#""check":" ""#),
             with(r#""env":{"a=b":""}"#),
             with(r#""files":["nowhere"]"#),
+            with(r#""mode":"x""#),
+            with(r#""unknown":1"#),
             with(r#""limits":{"max_turns":0}"#),
             with(r#""limits":{"max_cost_usd":-1}"#),
             with(r#""needs":["b"]"#),
