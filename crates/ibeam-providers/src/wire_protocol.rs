@@ -238,7 +238,7 @@ pub trait AnswerDecoder: fmt::Debug + Send {
     /// Decodes the next frame and appends its events to `out`. Frames after `Finished` are ignored.
     ///
     /// # Errors
-    /// Those of [`add_frame`](Self::add_frame).
+    /// See [`add_frame`](Self::add_frame).
     fn decode_frame(&mut self, frame: &Frame, out: &mut Vec<ModelEvent>) -> Result<(), ResponseError> {
         if self.state().is_finished() { Ok(()) } else { self.add_frame(frame, out) }
     }

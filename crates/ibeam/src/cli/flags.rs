@@ -355,7 +355,7 @@ pub(crate) struct McpFlags {
     pub(crate) approve_mcps: bool,
 }
 
-/// The flags that belong to no group of commands.
+/// The flags that commands take one by one.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "output")]
 pub(crate) struct OtherFlags {
