@@ -33,7 +33,7 @@ use crate::names::{CONSUMER, KeyKind, task_of};
 use crate::refusals::{Refusal, RefusalEnd, add, end_of_refusals};
 use crate::signing::{Signer, SubmitterKeys};
 use crate::snapshots::SnapshotBucket;
-use crate::store::{Creation, Store, parse, retry};
+use crate::store::{Creation, Entry, Store, parse, retry};
 use crate::submission::in_order;
 
 /// The time for which a worker goes on, and a submitter waits, while the servers do not answer.
@@ -425,12 +425,14 @@ impl TaskQueue for NatsQueue {
         self.connection.block_on(async {
             let keys = self.store.names.keys(KeyKind::State);
             let mut total = Spend::default();
-            for entry in self.store.scan(&keys, 1).await? {
+            let add = |entry: Entry| {
                 // Any worker may write these keys; one that is damaged must not stop the fleet.
                 let state: TaskKeyState = parse(&keys, &entry.value).unwrap_or_default();
                 total.cost_micros = total.cost_micros.saturating_add(state.cost_micros);
                 total.tokens = total.tokens.saturating_add(state.tokens);
-            }
+                Ok(())
+            };
+            self.store.scan_each(&keys, 1, add).await?;
             Ok(total)
         })
     }
@@ -450,10 +452,9 @@ impl TaskQueue for NatsQueue {
 
     fn unfinished(&mut self) -> Result<u64, QueueError> {
         self.connection.block_on(async {
-            let names = &self.store.names;
-            let tasks = self.store.scan(&names.keys(KeyKind::Task), 1).await?.len();
-            let results = self.store.scan(&names.keys(KeyKind::Result), 1).await?.len();
-            Ok(tasks.saturating_sub(results) as u64)
+            let tasks = self.store.count(KeyKind::Task).await?;
+            let results = self.store.count(KeyKind::Result).await?;
+            Ok(tasks.saturating_sub(results))
         })
     }
 

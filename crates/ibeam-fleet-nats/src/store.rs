@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 
 use crate::direct_get::read_batch;
 use crate::error::{damaged, is_already_queued, is_not_found, service};
-use crate::names::{Names, task_of};
+use crate::names::{KeyKind, Names, task_of};
 
 /// The time for which a failing request is repeated, e.g. while the servers elect a leader.
 pub(crate) const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
@@ -126,6 +126,16 @@ impl Store {
             Ok(())
         };
         self.scan_each(subject, from, read).await.map(|()| entries)
+    }
+
+    /// Returns the number of keys of a kind.
+    pub(crate) async fn count(&self, kind: KeyKind) -> Result<u64, QueueError> {
+        let mut count = 0;
+        let add = |_| {
+            count += 1;
+            Ok(())
+        };
+        self.scan_each(&self.names.keys(kind), 1, add).await.map(|()| count)
     }
 
     /// Like [`Self::scan`], without keeping the entries.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::HeaderMap;
-use ibeam_fleet::{QueueError, Task, TaskResult, TaskState, TaskStatus};
+use ibeam_fleet::{QueueError, Spend, Task, TaskResult, TaskState, TaskStatus};
 use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
@@ -135,32 +135,45 @@ impl NatsQueue {
             .collect())
     }
 
-    /// Returns every task and its state, in the order of submission.
+    /// Returns the state of every task, in the order of submission. The value of a key is dropped once it is read, because a
+    /// list of definitions and results can be larger than the memory.
     pub fn statuses(&self) -> Result<Vec<TaskStatus>, QueueError> {
         let running = self.running()?;
         let (names, store) = (&self.store.names, &self.store);
         self.connection.block_on(async {
-            let scan = async |kind| store.scan(&names.keys(kind), 1).await;
-            let by_task = |entries: Vec<Entry>| -> HashMap<String, Entry> {
-                entries.into_iter().map(|entry| (entry.task.clone(), entry)).collect()
+            let (mut finished, mut parked, mut spent) = (HashMap::new(), HashMap::new(), HashMap::new());
+            let (results, parkings, states) =
+                (names.keys(KeyKind::Result), names.keys(KeyKind::Parked), names.keys(KeyKind::State));
+            let read = |entry: Entry| {
+                let result: TaskResult = parse(&results, &entry.value)?;
+                finished.insert(entry.task, TaskStatus::for_result(&result));
+                Ok(())
             };
-            let (results, parked) =
-                (by_task(scan(KeyKind::Result).await?), by_task(scan(KeyKind::Parked).await?));
-            let states = by_task(scan(KeyKind::State).await?);
-            let tasks = scan(KeyKind::Task).await?;
-            tasks
-                .iter()
-                .map(|entry| {
-                    let id = &entry.task;
-                    let found = Found {
-                        result: results.get(id),
-                        parked: parked.get(id),
-                        state: states.get(id),
-                        is_running: running.contains(id),
-                    };
-                    found.status(id).map(|(status, _)| status)
-                })
-                .collect()
+            store.scan_each(&results, 1, read).await?;
+            let read = |entry: Entry| {
+                parked.insert(entry.task, parse::<ParkedValue>(&parkings, &entry.value)?);
+                Ok(())
+            };
+            store.scan_each(&parkings, 1, read).await?;
+            let read = |entry: Entry| {
+                // Those of a result are in it.
+                if !finished.contains_key(&entry.task) {
+                    spent.insert(entry.task, spend_of(&entry.value));
+                }
+                Ok(())
+            };
+            store.scan_each(&states, 1, read).await?;
+            let mut statuses = Vec::new();
+            let read = |Entry { task: id, .. }: Entry| {
+                let status = finished.remove(&id).unwrap_or_else(|| {
+                    let spend = spent.remove(&id).unwrap_or_default();
+                    status_without_result(&id, parked.remove(&id), running.contains(&id), spend)
+                });
+                statuses.push(status);
+                Ok(())
+            };
+            store.scan_each(&names.keys(KeyKind::Task), 1, read).await?;
+            Ok(statuses)
         })
     }
 
@@ -172,49 +185,34 @@ impl NatsQueue {
             let Some(task) = self.store.read_as::<Task>(&subject(KeyKind::Task)).await? else {
                 return Ok(None);
             };
-            let result = self.store.read(&subject(KeyKind::Result)).await?;
-            let parked = self.store.read(&subject(KeyKind::Parked)).await?;
+            if let Some(result) = self.store.read_as::<TaskResult>(&subject(KeyKind::Result)).await? {
+                return Ok(Some((task, TaskStatus::for_result(&result), Some(result))));
+            }
+            let parked = self.store.read_as(&subject(KeyKind::Parked)).await?;
             let state = self.store.read(&subject(KeyKind::State)).await?;
-            let found =
-                Found { result: result.as_ref(), parked: parked.as_ref(), state: state.as_ref(), is_running };
-            let (status, result) = found.status(id)?;
-            Ok(Some((task, status, result)))
+            let spend = state.map(|entry| spend_of(&entry.value)).unwrap_or_default();
+            Ok(Some((task, status_without_result(id, parked, is_running, spend), None)))
         })
     }
 }
 
-/// The keys of a task.
-struct Found<'a> {
-    result: Option<&'a Entry>,
-    parked: Option<&'a Entry>,
-    state: Option<&'a Entry>,
-    is_running: bool,
+/// Returns what a task has consumed, for the value of its `state` key. Any worker may write these keys: one that is damaged
+/// counts as nothing.
+fn spend_of(value: &[u8]) -> Spend {
+    serde_json::from_slice::<TaskKeyState>(value).map(|state| state.spend()).unwrap_or_default()
 }
 
-impl Found<'_> {
-    fn status(&self, id: &str) -> Result<(TaskStatus, Option<TaskResult>), QueueError> {
-        if let Some(entry) = self.result {
-            let result: TaskResult = parse(id, &entry.value)?;
-            return Ok((TaskStatus::for_result(&result), Some(result)));
-        }
-        let parked = self.parked.map(|entry| parse::<ParkedValue>(id, &entry.value)).transpose()?;
-        let state = match (&parked, self.is_running) {
-            (Some(ParkedValue { is_undecided: true, .. }), _) => TaskState::Undecided,
-            (Some(_), _) => TaskState::Parked,
-            (None, true) => TaskState::Running,
-            (None, false) => TaskState::Waiting,
-        };
-        // Any worker may write these keys.
-        let spent: TaskKeyState =
-            self.state.and_then(|entry| parse(id, &entry.value).ok()).unwrap_or_default();
-        Ok((
-            TaskStatus::without_result(
-                id,
-                state,
-                parked.map(|parked| parked.reason.to_string()),
-                spent.spend(),
-            ),
-            None,
-        ))
-    }
+fn status_without_result(
+    id: &str,
+    parked: Option<ParkedValue>,
+    is_running: bool,
+    spend: Spend,
+) -> TaskStatus {
+    let state = match (&parked, is_running) {
+        (Some(ParkedValue { is_undecided: true, .. }), _) => TaskState::Undecided,
+        (Some(_), _) => TaskState::Parked,
+        (None, true) => TaskState::Running,
+        (None, false) => TaskState::Waiting,
+    };
+    TaskStatus::without_result(id, state, parked.map(|parked| parked.reason.to_string()), spend)
 }

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use ibeam_fleet::{TaskQueue as _, task_directory};
+use ibeam_fleet::{TaskResult, task_directory};
 use ibeam_output::{escape_invisible_in_json, escape_to_one_line};
 use ibeam_protocol::Reason;
 use ibeam_trace::AtifWriter;
@@ -60,21 +60,24 @@ pub(super) fn export(
     stdout: &mut File,
 ) -> Result<(), CliError> {
     let mut failures = 0_u64;
-    for result in open_ledger(directory)?.results().map_err(queue_error)? {
-        let (Some(session), Some(_)) = (&result.session_id, &result.directory) else { continue };
+    let export = |_, result: Option<TaskResult>| {
+        let Some(result) = result else { return Ok(()) };
+        let (Some(session), Some(_)) = (&result.session_id, &result.directory) else { return Ok(()) };
         // The fleet may have been moved.
         let task = task_directory(&directory.join("tasks"), &result.id);
         match trace(base, session, &task, format) {
             Ok(file) => {
                 let object = json!({ "id": result.id, "file": file }).to_string();
-                write(stdout, &format!("{}\n", escape_invisible_in_json(&object)))?;
+                write(stdout, &format!("{}\n", escape_invisible_in_json(&object)))
             }
             Err(detail) => {
                 failures += 1;
                 stderr::write_line(&escape_to_one_line(&format!("warning: {}: {detail}", result.id)));
+                Ok(())
             }
         }
-    }
+    };
+    open_ledger(directory)?.each_task(export).map_err(queue_error)??;
     match failures {
         0 => Ok(()),
         failures => {
