@@ -1,25 +1,15 @@
-//! The parser of the command line. The flags are in `cli/flags.rs`, the sub-commands in `cli/commands.rs`.
+//! The parser of the command line, and help. The flags are in `flags.rs`, the sub-commands in `command.rs`.
 //!
 //! Reads neither files nor variables.
 
 mod argument_order;
-mod batch_flags;
 mod command_flags;
-mod commands;
-mod configuration_commands;
+mod complete;
 mod examples;
-mod flag_values;
-mod flags;
-mod fleet_commands;
 mod format_spelling;
-mod groups;
 mod help;
-mod mcp_commands;
 mod mistyped_command;
-mod offline_commands;
 mod overview;
-mod queue_flags;
-mod session_commands;
 mod topics;
 mod translations;
 mod usage_error;
@@ -32,24 +22,12 @@ use clap::{CommandFactory as _, FromArgMatches, Parser};
 use ibeam_protocol::{Reason, sentence};
 
 use self::argument_order::{FirstWord, ReorderedArgs};
-pub(crate) use self::batch_flags::BatchFlags;
-pub(crate) use self::command_flags::takes_flag;
-pub(crate) use self::commands::{Command, ReportFormat};
-pub(crate) use self::configuration_commands::{
-    ConfigCommand, HooksCommand, PolicyCommand, QuarantineCommand, TestedAccess, TrustCommand,
-};
-pub(crate) use self::flag_values::{ErrorFormat, FailOnArg, Format, InputFormat, Stdin};
-pub(crate) use self::flags::{ConnectionFlags, Flags};
-pub(crate) use self::fleet_commands::{FleetCommand, FleetReportFormat};
-pub(crate) use self::mcp_commands::McpCommand;
-pub(crate) use self::offline_commands::{OfflineCommand, SchemaFormat, ScriptedDialect, Shell};
-#[cfg(feature = "nats")]
-pub(crate) use self::queue_flags::CredentialFlags;
-pub(crate) use self::queue_flags::{GrantFlags, QueueFlags, SubmissionFlags, WorkerFlags};
-pub(crate) use self::session_commands::SessionsCommand;
+pub(crate) use self::complete::complete;
 use self::usage_error::CommandPath;
 use crate::cli_error::CliError;
+use crate::command::Command;
 use crate::exit::ErrorOutput;
+use crate::flags::{ErrorFormat, Flags, PromptLine};
 
 /// A coding agent for the command line that other programs can rely on.
 #[derive(Parser, Debug)]
@@ -101,7 +79,7 @@ impl From<Reason> for ParseExit {
 /// `Help` for help; `Page` for a page of the documentation; `MissingSubcommand` for a command without its sub-command;
 /// `Error` for anything else that cannot be understood.
 pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
-    let parser = argument_order::prompt_line_parser();
+    let parser = PromptLine::command();
     let reorder = |first_word: FirstWord| {
         let ReorderedArgs { args, names_command, resumed } =
             argument_order::reorder(&parser, given, first_word);
@@ -176,15 +154,6 @@ fn parse_with<T: FromArgMatches>(mut parser: clap::Command, args: &[OsString]) -
         return Err(LineError::UnusedFlag(CliError::CommandUsage { command, detail }));
     }
     T::from_arg_matches_mut(&mut matches).map_err(LineError::Parser)
-}
-
-/// Parses flags that were stored as text; `None` if the parser rejects them.
-pub(crate) fn parse_flags(flags: &[OsString]) -> Option<Flags> {
-    let args: Vec<OsString> = std::iter::once("ibeam".into()).chain(flags.iter().cloned()).collect();
-    argument_order::parse_prompt_line(argument_order::prompt_line_parser(), &args)
-        .ok()
-        .flatten()
-        .map(|cli| cli.flags)
 }
 
 /// Returns all commands with all flags as they are in the command line `args`, for completion.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ibeam_output::{Contract, EventWriter, Json, StreamJson, Text, TextOptions};
 use ibeam_trace::{AtifWriter, Html, OtlpWriter};
 
-use crate::cli::Format;
+use crate::flags::Format;
 use ibeam_agent::app::BaseContext;
 use ibeam_agent::otel;
 

@@ -20,8 +20,8 @@ use ibeam_protocol::{
 };
 use rustix::fs::OFlags;
 
-use crate::cli::ErrorFormat;
 use crate::cli_error::CliError;
+use crate::flags::ErrorFormat;
 use ibeam_agent::clock::now_ms;
 use ibeam_agent::process_end::{ProcessEnd, TerminalRestorer};
 use ibeam_agent::run_error::RunError;

@@ -2,7 +2,7 @@
 
 use ibeam_protocol::{Reason, sentence};
 
-use crate::cli::Flags;
+use crate::flags::Flags;
 use ibeam_agent::environment::reject_non_utf8_variables;
 use ibeam_agent::option_checks::empty_value;
 

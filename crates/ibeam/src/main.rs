@@ -10,6 +10,7 @@ mod dialect;
 mod event_printing;
 mod exit;
 mod flag_checks;
+mod flags;
 mod help_page;
 mod mode;
 mod print;
@@ -24,24 +25,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use ibeam_agent::{environment, model, option_checks, process_end, session_name, stderr, stdout, worktree};
-use ibeam_output::{Catalogue, Contract, SubcommandLine};
-use ibeam_protocol::{Reason, sentence};
-
-use crate::cli::{Cli, Command, ConnectionFlags, ErrorFormat, Flags, Format, ParseExit};
-use crate::cli_error::CliError;
-use crate::event_printing::{OutputForm, event_writer};
-use crate::exit::{EarlyFailurePrinter, ErrorOutput};
-use crate::mode::{ModeInputs, RunMode};
 use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
 use ibeam_agent::debug_log::DebugLog;
 use ibeam_agent::prompt::StdinUse;
 use ibeam_agent::run::{SessionTarget, StartupWatchdog};
 use ibeam_agent::run_options::RunOptions;
 use ibeam_agent::session_observer::SessionObserver;
+use ibeam_agent::{environment, model, option_checks, process_end, session_name, stderr, stdout, worktree};
 use ibeam_conversation::InteractiveStart;
+use ibeam_output::{Catalogue, Contract, SubcommandLine};
+use ibeam_protocol::{Reason, sentence};
 use ibeam_serve::dialect::{DialectWriter, PromptSource};
 use ibeam_serve::{run_hosted, run_input_stream};
+
+use crate::cli::{Cli, ParseExit};
+use crate::cli_error::CliError;
+use crate::command::{Call, Command, ModelsArgs};
+use crate::event_printing::{OutputForm, event_writer};
+use crate::exit::{EarlyFailurePrinter, ErrorOutput};
+use crate::flags::{ConnectionFlags, ErrorFormat, Flags, Format};
+use crate::mode::{ModeInputs, RunMode};
 
 /// Refused memory ends the program like any other failure.
 #[global_allocator]
@@ -103,8 +106,8 @@ fn run(started: Instant) -> ExitCode {
         return print_and_exit(&mut stdout, &format!("{name}{}\n", env!("CARGO_PKG_VERSION")), &args);
     }
     let mut options = flags.run_options();
-    if let Some(Command::Resume { id, .. }) = &command {
-        options.session = id.clone().map_or(SessionTarget::Newest, SessionTarget::Named);
+    if let Some(Command::Resume(args)) = &command {
+        options.session = args.id.clone().map_or(SessionTarget::Newest, SessionTarget::Named);
     }
     let (lang, debug) = (flags.other.lang.clone(), flags.other.debug.clone());
     let report = ErrorOutput {
@@ -122,7 +125,7 @@ fn run(started: Instant) -> ExitCode {
         exit::report_failure(&error, catalogue)
     };
     let unstarted = |reason: Reason| fail(reason.into(), &environment::catalogue(lang.as_deref()));
-    let is_run = matches!(command, None | Some(Command::Resume { .. })) && !flags.prompt.list_models;
+    let is_run = matches!(command, None | Some(Command::Resume(_))) && !flags.prompt.list_models;
     let stdin_terminal = rustix::termios::isatty(std::io::stdin().as_fd());
     if is_run && mode::is_print_mode(flags.prompt.print, stdout_terminal, stdin_terminal) {
         print_early_failures_on_stdout(&flags, &options, dialect_writer.as_ref(), &stdout);
@@ -137,10 +140,12 @@ fn run(started: Instant) -> ExitCode {
     if let Err(reason) = flag_checks::check(&flags) {
         return unstarted(reason);
     }
-    if let Some(Command::Offline(command)) = &command {
+    if let Some(command) = command.as_ref().filter(|command| command.is_offline()) {
+        let call = Call { flags: &flags, stdout: &mut stdout };
         return match BaseContext::for_offline_command(options) {
-            Ok(base) => command::execute_offline(&base, &flags, command, &mut stdout)
-                .unwrap_or_else(|error| fail(error, &base.catalogue)),
+            Ok(base) => {
+                command.execute_offline(&base, call).unwrap_or_else(|error| fail(error, &base.catalogue))
+            }
             Err(reason) => unstarted(reason),
         };
     }
@@ -151,7 +156,7 @@ fn run(started: Instant) -> ExitCode {
             Err(reason) => return unstarted(reason),
         }
     }
-    let config_use = command.as_ref().map_or(ConfigUse::Needed, command::config_use);
+    let config_use = command.as_ref().map_or(ConfigUse::Needed, Command::config_use);
     // The flag concerns runs only.
     let worktree = match &startup {
         Some(startup) => worktree::enter(&mut options, startup.stop()),
@@ -262,11 +267,12 @@ fn dispatch(
     let stdout_terminal = rustix::termios::isatty(&stdout);
     option_checks::check_names(&app.base.options)?;
     if flags.prompt.list_models {
-        command::list_models(app, command::ModelListOptions::default(), &mut stdout)?;
+        ModelsArgs::default().list(app, &mut stdout)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let chooses = matches!(command, Some(Command::Resume { id: None, .. }));
-    if let Some(Command::Resume { id: Some(text), .. }) = &command
+    let chooses = matches!(&command, Some(Command::Resume(args)) if args.id.is_none());
+    if let Some(Command::Resume(args)) = &command
+        && let Some(text) = &args.id
         && text.trim().contains(char::is_whitespace)
     {
         let detail = sentence!("`resume` takes a session before the prompt: `ibeam resume -1 \"…\"`");
@@ -275,7 +281,11 @@ fn dispatch(
     let target = app.base.options.session.clone();
     let words = match command {
         None => words,
-        Some(Command::Resume { words, .. }) => words,
+        Some(Command::Resume(args)) => args.words,
+        Some(Command::Complete(args)) => {
+            cli::complete(app, &args.words, &mut stdout)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         Some(command) => {
             let options = dialect_writer.map(DialectWriter::options);
             if let Some(options) = options
@@ -289,7 +299,7 @@ fn dispatch(
                 options.and_then(|options| options.codex.login_status(!model::key_sources(app).is_empty()));
             return match status {
                 Some(code) => Ok(ExitCode::from(code)),
-                None => Ok(command::execute(app, flags, &command, &mut stdout)?),
+                None => command.execute(app, Call { flags, stdout: &mut stdout }),
             };
         }
     };

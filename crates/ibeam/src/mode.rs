@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use ibeam_output::Contract;
 use ibeam_protocol::{Reason, sentence};
 
-use crate::cli::{Flags, Format, InputFormat, Stdin};
+use crate::flags::{Flags, Format, InputFormat, Stdin};
 
 /// The front end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

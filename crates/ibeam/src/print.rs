@@ -11,8 +11,8 @@ use ibeam_protocol::{Failure, Notice, Reason, UserPrompt};
 use ibeam_trace::AtifWriter;
 use tokio::sync::oneshot;
 
-use crate::cli::Format;
 use crate::event_printing::{OutputForm, event_writer};
+use crate::flags::Format;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::model;
 use ibeam_agent::progress_line;

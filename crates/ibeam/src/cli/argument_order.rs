@@ -5,10 +5,11 @@
 
 use std::ffi::{OsStr, OsString};
 
-use clap::{ArgAction, CommandFactory, Parser};
+use clap::{ArgAction, CommandFactory};
 
-use super::{Cli, Flags, LineError};
+use super::{Cli, LineError};
 use crate::cli_error::CliError;
+use crate::flags::PromptLine;
 
 /// Arguments in an order that the parser accepts: flags, then `--` and the prompt, or the unchanged command.
 pub(super) struct ReorderedArgs {
@@ -173,24 +174,6 @@ fn takes_next_argument(known: &clap::Command, flag: &str) -> bool {
     false
 }
 
-/// Flags and prompt, with the same rules as in [`Cli`].
-#[derive(Parser, Debug)]
-#[command(args_override_self = true, name = "ibeam", disable_version_flag = true)]
-struct PromptLine {
-    #[command(flatten)]
-    flags: Flags,
-
-    words: Vec<OsString>,
-}
-
-/// Returns the parser of a line without a command.
-///
-/// Every command has every flag, so the parser of all commands needs most of the memory of a short run. This parser has
-/// each flag once. What it rejects is parsed again with all commands, for the error message or the help.
-pub(super) fn prompt_line_parser() -> clap::Command {
-    PromptLine::command()
-}
-
 /// Parses reordered arguments without a command; `None` if the parser rejects them or a request for help is among them.
 ///
 /// # Errors
@@ -207,13 +190,15 @@ pub(super) fn parse_prompt_line(parser: clap::Command, args: &[OsString]) -> Res
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
     #[track_caller]
     fn check(line: &str) {
         let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let whole = Cli::try_parse_from(&args).ok();
-        let plain = parse_prompt_line(prompt_line_parser(), &args).unwrap();
+        let plain = parse_prompt_line(PromptLine::command(), &args).unwrap();
         assert_eq!(format!("{plain:?}"), format!("{whole:?}"), "{line}");
         assert!(line.contains("--help") || line.contains("wrong") || plain.is_some(), "{line}");
     }

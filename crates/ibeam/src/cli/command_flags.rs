@@ -5,82 +5,8 @@ use std::sync::OnceLock;
 use clap::parser::ValueSource;
 use clap::{ArgGroup, ArgMatches, Args as _, Command, Id};
 
-use super::flags::Flags;
-
-/// The flags of runs that a command takes besides [`COMMON_FLAGS`]: groups, by the names of the structs in `flags.rs`, and
-/// single flags, by their ids. A new flag of a group belongs to all commands that take the group.
-enum FlagSet {
-    Only(&'static [&'static str]),
-    AllBut(&'static [&'static str]),
-}
-
-use FlagSet::{AllBut, Only};
-
-/// The commands by their path, each with its flags. A row counts for the commands below it too, unless they have a row.
-const COMMAND_FLAGS: &[(&str, FlagSet)] = &[
-    ("about", Only(&["contract", "model"])),
-    ("acp", AllBut(SINGLE_RUN_GROUPS)),
-    ("batch", Only(&["ConnectionFlags", "trust", "workspace"])),
-    ("check", Only(&["contract"])),
-    ("complete", Only(&[])),
-    ("completions", Only(&[])),
-    ("config", Only(CONFIG_FLAGS)),
-    ("context", Only(CONTEXT_FLAGS)),
-    ("convert", Only(&["fail_on"])),
-    ("create-chat", Only(&["workspace"])),
-    ("diff", Only(&["timeout", "workspace"])),
-    ("doctor", Only(&["AccessFlags", "api_key", "endpoint", "model", "workspace"])),
-    ("errors", Only(&[])),
-    ("fleet", Only(&[])),
-    ("fleet apply", Only(&["workspace"])),
-    ("fleet delete", Only(&["force"])),
-    ("fleet doctor", Only(&["LimitFlags", "mode", "plan"])),
-    ("fleet logs", Only(&["output_format", "verbose"])),
-    ("fleet run", Only(FLEET_FLAGS)),
-    ("fleet run-check", Only(FLEET_FLAGS)),
-    ("fleet worker", Only(FLEET_FLAGS)),
-    ("hooks", Only(&["force", "model", "trust", "workspace"])),
-    ("login", Only(&["api_key", "ca_file", "client_cert", "client_key", "header"])),
-    ("logout", Only(&[])),
-    ("ls", Only(&["workspace"])),
-    ("mcp", Only(&["McpFlags", "force", "trust", "workspace"])),
-    ("mcp serve", AllBut(SINGLE_RUN_GROUPS)),
-    ("models", Only(&["ConnectionFlags", "list_models", "model", "trust", "workspace"])),
-    ("policy", Only(&["AccessFlags", "RuleFlags", "McpFlags", "mode", "plan", "print", "workspace"])),
-    ("providers", Only(&["api_key", "trust", "workspace"])),
-    ("quarantine", Only(&[])),
-    ("replay", Only(&["contract", "output_format", "stream_partial_output", "verbose", "workspace"])),
-    ("report", Only(&["workspace"])),
-    ("resume", AllBut(&[])),
-    ("schema", Only(&["contract"])),
-    ("sessions", Only(&["workspace"])),
-    ("sessions prune", Only(&["timeout", "workspace"])),
-    ("sessions rm", Only(&["timeout", "workspace"])),
-    ("setup", Only(&["ca_file"])),
-    ("shim", Only(&[])),
-    ("status", Only(&["api_key", "endpoint", "model", "trust", "workspace"])),
-    ("trust", Only(&["trust", "workspace"])),
-    ("trust show", Only(&["approve_mcps", "force", "trust", "workspace"])),
-    ("undo", Only(&["force", "timeout", "workspace"])),
-];
-
-/// The flags that a command accepts, although its help does not list them.
-const UNLISTED_FLAGS: &[(&str, &[&str])] = &[
-    ("about", CURSOR_FLAGS),
-    ("acp", CURSOR_FLAGS),
-    ("create-chat", CURSOR_FLAGS),
-    ("fleet logs", &["force"]),
-    ("login", CURSOR_FLAGS),
-    ("logout", CURSOR_FLAGS),
-    ("ls", CURSOR_FLAGS),
-    ("mcp disable", CURSOR_FLAGS),
-    ("mcp enable", CURSOR_FLAGS),
-    ("mcp list", CURSOR_FLAGS),
-    ("mcp list-tools", CURSOR_FLAGS),
-    ("mcp login", CURSOR_FLAGS),
-    ("models", CURSOR_FLAGS),
-    ("status", CURSOR_FLAGS),
-];
+use crate::command::{FlagSet, facts_on_path};
+use crate::flags::Flags;
 
 /// Returns the path of the sub-command in `matches` and the first flag in the line that it does not use. `command` is the
 /// parser that made the matches. A line without a sub-command uses every flag, unless it lists models.
@@ -106,18 +32,18 @@ pub(super) fn unused_flag<'a>(command: &'a Command, matches: &ArgMatches) -> Opt
 
 /// Whether the command at `path` accepts the flag with this id. The empty path is a prompt.
 fn accepts_flag(path: &str, id: &str) -> bool {
-    let is_row = |(name, ids): &(&str, &[&str])| *name == path && ids.contains(&id);
-    takes_flag(path, id) || EVERYWHERE_FLAGS.contains(&id) || UNLISTED_FLAGS.iter().any(is_row)
+    let ignores_it = || facts_on_path(path).last().is_some_and(|facts| facts.ignored_flags.contains(&id));
+    uses_flag(path, id) || EVERYWHERE_FLAGS.contains(&id) || ignores_it()
 }
 
-/// Whether the command at `path`, e.g. `fleet run`, takes the flag of runs with this id. The empty path is a prompt.
-pub(crate) fn takes_flag(path: &str, id: &str) -> bool {
+/// Whether the command at `path`, e.g. `fleet run`, uses the flag of runs with this id. The empty path is a prompt.
+pub(super) fn uses_flag(path: &str, id: &str) -> bool {
     let names_it = |names: &[&str]| names.iter().any(|name| *name == id || Some(*name) == group_of(id));
     COMMON_FLAGS.contains(&id)
         || match flags_of(path) {
             None => true,
-            Some(Only(names)) => names_it(names),
-            Some(AllBut(names)) => !names_it(names),
+            Some(FlagSet::Only(names)) => names_it(names),
+            Some(FlagSet::AllBut(names)) => !names_it(names),
         }
 }
 
@@ -131,96 +57,18 @@ fn group_of(id: &str) -> Option<&'static str> {
 
 /// Whether the command at `path` runs prompts: help has its flags in the groups of those of a prompt.
 pub(super) fn runs_prompts(path: &str) -> bool {
-    matches!(flags_of(path), None | Some(AllBut(_)))
+    matches!(flags_of(path), None | Some(FlagSet::AllBut(_)))
 }
 
-/// Returns the row of a command, or of the nearest command above it; `None` for a prompt.
-fn flags_of(path: &str) -> Option<&'static FlagSet> {
-    let row = COMMAND_FLAGS.iter().find(|(name, _)| *name == path);
-    match (row, path.rsplit_once(' ')) {
-        (Some((_, flags)), _) => Some(flags),
-        (None, Some((above, _))) => flags_of(above),
-        (None, None) => None,
-    }
+/// Returns the flags of the command at `path`, or of the nearest command above it; `None` for a prompt.
+fn flags_of(path: &str) -> Option<FlagSet> {
+    facts_on_path(path).iter().rev().find_map(|facts| facts.flags)
 }
 
 /// The flags that every command accepts. `--cloud` and `--insecure` have an error of their own.
 const EVERYWHERE_FLAGS: &[&str] = &["cloud", "contract", "debug", "insecure", "version", "workspace"];
 
-/// The flags that clients of the Cursor CLI pass with each of its commands.
-const CURSOR_FLAGS: &[&str] = &[
-    "add_dir",
-    "api_key",
-    "approve_mcps",
-    "endpoint",
-    "force",
-    "header",
-    "mode",
-    "model",
-    "output_format",
-    "plan",
-    "print",
-    "sandbox",
-    "stream_partial_output",
-    "trust",
-];
-
-/// The flags that set a value of the configuration, which `config explain` shows.
-const CONFIG_FLAGS: &[&str] = &[
-    "LimitFlags",
-    "RuleFlags",
-    "background",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "effort",
-    "ephemeral",
-    "force",
-    "model",
-    "sandbox",
-    "thinking_budget",
-    "trust",
-    "verbose",
-    "workspace",
-];
-
-/// The flags that change the first request of a run.
-const CONTEXT_FLAGS: &[&str] = &[
-    "AccessFlags",
-    "InstructionFlags",
-    "McpFlags",
-    "RuleFlags",
-    "api_key",
-    "continue_",
-    "endpoint",
-    "file",
-    "image",
-    "model",
-    "resume",
-    "workspace",
-];
-
-/// The flags that `fleet run` passes to its runs.
-const FLEET_FLAGS: &[&str] = &[
-    "AccessFlags",
-    "InstructionFlags",
-    "LimitFlags",
-    "McpFlags",
-    "ModelFlags",
-    "RuleFlags",
-    "background",
-    "ca_file",
-    "client_cert",
-    "client_key",
-    "endpoint",
-    "fail_on",
-    "header",
-];
-
-/// The flags about one run, which a server of runs does not take.
-const SINGLE_RUN_GROUPS: &[&str] = &["OutputFlags", "PromptFlags", "SessionFlags", "TrafficFlags"];
-
-/// The flags that every command takes.
+/// The flags that every command uses.
 const COMMON_FLAGS: &[&str] = &["error_file", "error_format", "help", "lang"];
 
 #[cfg(test)]
@@ -232,6 +80,7 @@ mod tests {
     use super::*;
     use crate::cli::{Cli, ParseExit, parse};
     use crate::cli_error::CliError;
+    use crate::command::{CommandFacts, GROUPS};
 
     /// Returns the command at the end of a line and the flag that it does not use; `None` if the line is accepted.
     fn unused(line: &[&str]) -> Option<String> {
@@ -324,23 +173,34 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_command_has_a_row_and_every_row_names_a_command_and_flags() {
-        let command = Cli::command();
-        for name in command.get_subcommands().map(Command::get_name) {
-            assert!(flags_of(name).is_some(), "{name}");
+    /// Checks that each of `facts`, and of those below, names a command below `above` and existing flags.
+    fn check_names(facts: &[CommandFacts], above: &Command, known: &[&str]) {
+        for facts in facts {
+            let command = above.find_subcommand(facts.name);
+            assert!(command.is_some(), "{}", facts.name);
+            let used = facts.flags.iter().flat_map(|flags| match flags {
+                FlagSet::Only(ids) | FlagSet::AllBut(ids) => ids.iter(),
+            });
+            let helped = facts.flag_help.iter().map(|(id, _)| id);
+            for id in used.chain(facts.ignored_flags).chain(helped) {
+                assert!(known.contains(id), "{}: {id}", facts.name);
+            }
+            check_names(facts.below, command.unwrap(), known);
         }
+    }
+
+    #[test]
+    fn the_facts_name_commands_and_flags_and_each_command_of_the_first_level_has_flags() {
+        let command = Cli::command();
         let groups = command.get_groups().map(ArgGroup::get_id);
         let known: Vec<&str> =
             command.get_arguments().map(Arg::get_id).chain(groups).map(Id::as_str).collect();
-        let listed = COMMAND_FLAGS.iter().map(|(path, Only(ids) | AllBut(ids))| (path, ids));
-        for (path, ids) in listed.chain(UNLISTED_FLAGS.iter().map(|(path, ids)| (path, ids))) {
-            let found = path.split(' ').try_fold(&command, |above, name| above.find_subcommand(name));
-            assert!(found.is_some(), "{path}");
-            let common = COMMON_FLAGS.iter().chain(EVERYWHERE_FLAGS);
-            for id in ids.iter().chain(common).filter(|id| **id != "help") {
-                assert!(known.contains(id), "{path}: {id}");
-            }
+        for group in GROUPS {
+            check_names(group.commands, &command, &known);
+            assert!(group.commands.iter().all(|facts| facts.flags.is_some()));
+        }
+        for id in COMMON_FLAGS.iter().chain(EVERYWHERE_FLAGS).filter(|id| **id != "help") {
+            assert!(known.contains(id), "{id}");
         }
     }
 
@@ -358,7 +218,7 @@ mod tests {
             ("mcp serve", "resume", false),
             ("mcp list", "max_turns", false),
         ] {
-            assert_eq!(takes_flag(path, id), expect, "{path} {id}");
+            assert_eq!(uses_flag(path, id), expect, "{path} {id}");
         }
     }
 

@@ -5,16 +5,17 @@ use std::ffi::OsString;
 
 use clap::builder::{PossibleValuesParser, Resettable};
 use clap::{Arg, ArgAction, Command, CommandFactory, ValueEnum};
+use ibeam_agent::similar_names::closest;
 use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
-use super::command_flags::{runs_prompts, takes_flag};
-use super::groups::GROUPS;
+use super::command_flags::{runs_prompts, uses_flag};
 use super::translations::Translations;
 use super::usage_error::CommandPath;
-use super::{Cli, FailOnArg, Format, ParseExit, examples, topics};
+use super::{Cli, ParseExit, examples, topics};
 use crate::cli_error::CliError;
-use ibeam_agent::similar_names::closest;
+use crate::command::{GROUPS, facts_on_path};
+use crate::flags::{FailOnArg, Format};
 
 /// English texts of help that belong to no flag and no command.
 #[cfg(test)]
@@ -29,21 +30,13 @@ pub(super) const OWN_TEXTS: &[&str] = &[
     TOPICS,
     COMMAND_HELP,
     super::overview::MORE,
-    UNDO_FORCE,
-    DELETE_FORCE,
-    DOCTOR_SANDBOX,
     NOT_BUILT,
-    NEEDS_EMBEDDED,
-    NEEDS_NATS,
 ];
 const EXAMPLES: &str = "Examples";
 const POSSIBLE_VALUES: &str = "possible values";
 const PRINT_HELP: &str = "Print help";
 const HELP_COMMAND: &str = "Show the help of a command, or a page of the documentation";
 const HELP_OF_GROUP: &str = "Show the help of a command";
-const UNDO_FORCE: &str = "Overwrite files that somebody else has changed since";
-const DELETE_FORCE: &str = "Delete a fleet with tasks that have no result";
-const DOCTOR_SANDBOX: &str = "List the layers of the sandbox on this machine";
 const COMMAND_HELP: &str = "the arguments and flags of a command";
 
 /// The lists that `ibeam help` prints, by their words.
@@ -55,21 +48,15 @@ const TOPICS: &str = "the pages of the documentation";
 
 /// The mark of a command that needs a feature without which this program was built.
 const NOT_BUILT: &str = "not in this build";
-const NEEDS_EMBEDDED: &str = "Not in this build: it needs the feature `embedded`, see `ibeam help models`";
-const NEEDS_NATS: &str = "Not in this build: it needs the feature `nats`, see `ibeam help fleet-nats`";
 
 /// Returns the text about the feature that the command at `path` needs, if this program was built without it.
 fn missing_feature(path: &str) -> Option<&'static str> {
-    match path {
-        "setup" if !cfg!(feature = "embedded") => Some(NEEDS_EMBEDDED),
-        "fleet cancel" | "fleet doctor" | "fleet events" | "fleet sync" | "fleet worker"
-        | "fleet workers"
-            if !cfg!(feature = "nats") =>
-        {
-            Some(NEEDS_NATS)
-        }
-        _ => None,
-    }
+    facts_on_path(path)
+        .last()?
+        .feature
+        .as_ref()
+        .filter(|feature| !feature.is_built)
+        .map(|feature| feature.missing)
 }
 
 /// Returns the parser for `args`, in which help describes what a flag means for one command only.
@@ -79,26 +66,17 @@ pub(super) fn command(args: &[OsString]) -> Command {
     if is_named("replay") {
         return command.mut_arg("output_format", |arg| arg.value_parser(listed_values::<Format>(|_| true)));
     }
-    if is_named("undo") {
-        return command.mut_arg("force", |arg| with_help(arg, UNDO_FORCE));
-    }
-    if is_named("fleet") && is_named("delete") {
-        return command.mut_arg("force", |arg| with_help(arg, DELETE_FORCE));
-    }
-    if is_named("doctor") {
-        return command.mut_arg("sandbox", |arg| with_help(arg, DOCTOR_SANDBOX));
-    }
     if is_named("convert") {
         return command.mut_arg("fail_on", |arg| {
             arg.value_parser(listed_values(|what: &FailOnArg| *what == FailOnArg::Loss))
         });
     }
-    command
-}
-
-/// Replaces all paragraphs of the help of an argument.
-fn with_help(arg: Arg, text: &'static str) -> Arg {
-    arg.help(text).long_help(Resettable::Reset)
+    let path = CommandPath::find(args).path;
+    let flag_help = facts_on_path(&path).last().map_or(&[][..], |facts| facts.flag_help);
+    flag_help.iter().fold(command, |command, (id, text)| {
+        // In place of all paragraphs of the help.
+        command.mut_arg(id, |arg| arg.help(*text).long_help(Resettable::Reset))
+    })
 }
 
 /// Returns the values that `is_listed` selects, including hidden ones.
@@ -190,7 +168,7 @@ pub(super) fn text(args: &[OsString]) -> String {
 /// Hides the flags of runs that the command at `path` does not take.
 fn with_flags_of(command: Command, path: &str) -> Command {
     command.mut_args(|arg| {
-        let is_hidden = arg.is_global_set() && !takes_flag(path, arg.get_id().as_str());
+        let is_hidden = arg.is_global_set() && !uses_flag(path, arg.get_id().as_str());
         if is_hidden { arg.hide(true) } else { arg }
     })
 }
@@ -310,18 +288,19 @@ impl<'a> Language<'a> {
     /// Returns the commands of the first level in groups.
     fn command_groups(&self, command: &Command) -> String {
         let mut text = String::new();
-        for group in &GROUPS {
+        for group in GROUPS {
             let title = self.translations.get(group.title);
             text.push_str(&format!("{} ({title}):\n", self.catalogue.help("commands")));
-            for name in group.commands {
-                let about = match command.find_subcommand(name) {
-                    Some(command) => self.about(command, name),
-                    None => self.translations.get(HELP_COMMAND),
-                };
-                text.push_str(&format!("  {name:<12} {about}\n"));
+            let commands = group.commands.iter().filter_map(|facts| command.find_subcommand(facts.name));
+            for command in commands.filter(|command| !command.is_hide_set()) {
+                let name = command.get_name();
+                text.push_str(&format!("  {name:<12} {}\n", self.about(command, name)));
             }
             text.push('\n');
         }
+        // clap adds this command itself.
+        let about = self.translations.get(HELP_COMMAND);
+        text.insert_str(text.trim_end().len(), &format!("\n  {:<12} {about}", "help"));
         text
     }
 
@@ -369,7 +348,7 @@ mod tests {
             for args in [["ibeam", name, "--help"], ["ibeam", "--help", name]] {
                 let help = text(&args.map(OsString::from));
                 for (flag, id) in flags {
-                    assert_eq!(help.contains(flag), takes_flag(name, id), "{flag}: {help}");
+                    assert_eq!(help.contains(flag), uses_flag(name, id), "{flag}: {help}");
                 }
                 assert!(help.contains("--lang"), "{help}");
             }

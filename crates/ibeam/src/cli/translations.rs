@@ -56,8 +56,8 @@ mod tests {
 
     use super::*;
     use crate::cli::Cli;
-    use crate::cli::groups::GROUPS;
     use crate::cli::help::OWN_TEXTS;
+    use crate::command::{CommandFacts, GROUPS};
 
     /// Adds the English texts of a command and of those below it; with `with_hidden`, also of what help does not list.
     fn add_texts(command: &Command, with_hidden: bool, texts: &mut BTreeSet<String>) {
@@ -74,10 +74,22 @@ mod tests {
         }
     }
 
+    /// Adds the English texts of facts and of those below them.
+    fn add_facts(facts: &[CommandFacts], texts: &mut BTreeSet<String>) {
+        for facts in facts {
+            texts.extend(facts.flag_help.iter().map(|(_, help)| (*help).to_owned()));
+            texts.extend(facts.feature.iter().map(|feature| feature.missing.to_owned()));
+            add_facts(facts.below, texts);
+        }
+    }
+
     #[test]
     fn every_text_of_help_is_translated_into_every_language() {
         let mut texts: BTreeSet<String> = OWN_TEXTS.iter().map(|text| (*text).to_owned()).collect();
-        texts.extend(GROUPS.iter().map(|group| group.title.to_owned()));
+        for group in GROUPS {
+            texts.insert(group.title.to_owned());
+            add_facts(group.commands, &mut texts);
+        }
         add_texts(&Cli::command(), false, &mut texts);
         let mut used = texts.clone();
         add_texts(&Cli::command(), true, &mut used);

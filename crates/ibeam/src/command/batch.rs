@@ -9,36 +9,52 @@ mod requests;
 pub(super) mod rounds;
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
+use ibeam_agent::app::AppContext;
 use ibeam_protocol::{Failure, Reason};
 use serde_json::Value;
 
 use self::records::Records;
 use self::requests::RequestDir;
 use self::rounds::{Rounds, Submission};
+use super::facts::CommandFacts;
 use super::printing::write;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
 
-/// The options of `batch`.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BatchOptions {
-    /// Whether to poll until every request has an answer.
-    pub(crate) wait: bool,
-    /// The time between two polls.
-    pub(crate) interval: Duration,
+/// Submit parked requests as batches, and store their answers
+#[derive(Args, Clone, Debug)]
+pub(crate) struct BatchArgs {
+    /// The directory of `--park-requests`
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Poll until every request has an answer
+    #[arg(long)]
+    wait: bool,
+    /// Seconds between two polls [default: 60]
+    #[arg(long, value_name = "SECONDS")]
+    interval: Option<u64>,
+}
+
+impl SubCommand for BatchArgs {
+    const FACTS: CommandFacts = CommandFacts::new("batch")
+        .uses(&["ConnectionFlags", "trust", "workspace"])
+        .with_examples(&["ibeam batch parked --wait"]);
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        batch(app, self, call.stdout).map(success)
+    }
 }
 
 /// Submits, polls and stores; with `wait`, until every request has an answer.
-pub(super) fn batch(
-    app: &AppContext,
-    directory: &Path,
-    options: BatchOptions,
-    stdout: &mut File,
-) -> Result<(), CliError> {
-    let mut rounds = open_rounds(app, directory)?;
+fn batch(app: &AppContext, args: &BatchArgs, stdout: &mut File) -> Result<(), CliError> {
+    let interval = Duration::from_secs(args.interval.unwrap_or(60));
+    let mut rounds = open_rounds(app, &args.directory)?;
     ibeam_agent::run::run_command(None, async {
         loop {
             let mut printed = Ok(());
@@ -50,10 +66,10 @@ pub(super) fn batch(
             let is_done = rounds.run_once(Submission::All, &mut print).await;
             printed?;
             let is_done = is_done?;
-            if is_done || !options.wait {
+            if is_done || !args.wait {
                 return Ok::<_, CliError>(());
             }
-            tokio::time::sleep(options.interval).await;
+            tokio::time::sleep(interval).await;
         }
     })
 }

@@ -7,21 +7,60 @@ use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::Args;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::run::session_error_reason;
+use ibeam_agent::session_name::find_session;
 use ibeam_output::{SubcommandLine, escape_invisible};
 use ibeam_protocol::{Event, Reason, SessionId, sentence};
 use ibeam_session::SessionError;
 use serde_json::Value;
 
+use super::facts::CommandFacts;
 use super::printing::print_text;
+use super::sub_command::{Call, SubCommand, success};
 use super::{config, diagnostics};
-use crate::cli::{ConfigCommand, ReportFormat};
 use crate::cli_error::CliError;
+use crate::flags::ReportFormat;
 use crate::secret_mask::mask_secrets;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::run::session_error_reason;
-use ibeam_agent::session_name::find_session;
+
+/// Write a file with what a bug report needs, without keys
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "The file has what `about`, `doctor` and `config explain` print, and the newest session of this directory, shortened.\n\
+                  A session contains parts of prompts and files: read the file before you publish it."
+)]
+pub(crate) struct ReportArgs {
+    /// The new file [default: ibeam-report.txt]
+    file: Option<PathBuf>,
+    /// Another session than the newest of this directory
+    #[arg(long, value_name = "SESSION", allow_negative_numbers = true)]
+    session: Option<String>,
+    /// Leave the session out
+    #[arg(long, conflicts_with = "session")]
+    no_session: bool,
+    /// Add this debug log, which `--debug` wrote, shortened
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+}
+
+impl SubCommand for ReportArgs {
+    const FACTS: CommandFacts = CommandFacts::new("report")
+        .uses(&["workspace"])
+        .with_examples(&["ibeam report", "ibeam report bug.txt --no-session"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        write_report(app, self, call.stdout).map(success)
+    }
+}
 
 /// The name of the file without an argument.
 const DEFAULT_FILE: &str = "ibeam-report.txt";
@@ -31,35 +70,20 @@ const LAST_EVENTS: usize = 200;
 /// The maximum length of a text in an event, in characters.
 const MAX_TEXT_CHARACTERS: usize = 400;
 
-/// The options of `report`.
-pub(super) struct BugReportOptions<'a> {
-    /// The new file.
-    pub(super) file: Option<&'a Path>,
-    /// The session; `None` for the newest of the workspace, if there is one.
-    pub(super) session: Option<&'a str>,
-    pub(super) without_session: bool,
-    /// The debug log that the report contains.
-    pub(super) log: Option<&'a Path>,
-}
-
 struct Section {
     name: &'static str,
     text: String,
 }
 
-pub(super) fn write_report(
-    app: &AppContext,
-    options: &BugReportOptions<'_>,
-    stdout: &mut File,
-) -> Result<(), CliError> {
-    let path = options.file.unwrap_or_else(|| Path::new(DEFAULT_FILE));
+fn write_report(app: &AppContext, args: &ReportArgs, stdout: &mut File) -> Result<(), CliError> {
+    let path = args.file.as_deref().unwrap_or_else(|| Path::new(DEFAULT_FILE));
     if path == Path::new("-") {
         return Err(
             Reason::Usage { detail: sentence!("`report` writes a file, not stdout; name the file") }.into()
         );
     }
-    let session = session_of_report(app, options)?;
-    let log = options.log.map(log_text).transpose()?;
+    let session = session_of_report(app, args)?;
+    let log = args.log.as_deref().map(log_text).transpose()?;
     let has_log = log.is_some();
     let cannot_create = |error: io::Error| CliError::from_creation(path, &error);
     let mut options = OpenOptions::new();
@@ -87,15 +111,12 @@ pub(super) fn write_report(
 }
 
 /// Returns the session that the report contains.
-fn session_of_report(
-    app: &AppContext,
-    options: &BugReportOptions<'_>,
-) -> Result<Option<SessionId>, CliError> {
-    if options.without_session {
+fn session_of_report(app: &AppContext, args: &ReportArgs) -> Result<Option<SessionId>, CliError> {
+    if args.no_session {
         return Ok(None);
     }
     let find = |name| find_session(&app.dirs.sessions(), &app.workspace, name);
-    match options.session {
+    match args.session.as_deref() {
         Some(name) => Ok(Some(find(name)?)),
         None => match find("-1") {
             Err(failure) if matches!(failure.reason, Reason::NoSessionToContinue { .. }) => Ok(None),
@@ -110,7 +131,7 @@ fn collect(
     session: Option<SessionId>,
     scratch: &mut File,
 ) -> Result<Vec<Section>, CliError> {
-    let explain = ConfigCommand::Explain { format: None };
+    let explain = config::ConfigCommand::Explain { format: None };
     let mut sections = vec![
         section(app, "about", scratch, |out| diagnostics::about(app, ReportFormat::Text, out))?,
         section(app, "doctor", scratch, |out| diagnostics::doctor(app, ReportFormat::Text, out))?,

@@ -5,18 +5,46 @@
 
 use std::fs::File;
 use std::io::{self, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
+use ibeam_agent::app::BaseContext;
 use ibeam_output::CheckLine;
 use ibeam_protocol::Reason;
 use ibeam_wire::check::{Finding, Report, Severity, check_with_contract};
 use serde_json::{Value, json};
 
+use super::facts::CommandFacts;
 use super::printing::report;
-use crate::cli::ReportFormat;
+use super::sub_command::{Call, SubCommand};
 use crate::cli_error::CliError;
-use ibeam_agent::app::BaseContext;
+use crate::flags::ReportFormat;
+
+/// Check whether a stream, or a result of `json`, follows the output contract
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "Exit codes: 0 it follows the contract, 65 it does not. Rules: `ibeam help check`")]
+pub(crate) struct CheckArgs {
+    /// The file with the stream [default: stdin]
+    file: Option<PathBuf>,
+    /// Text or JSON
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
+    /// Same as `--format json`
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+}
+
+impl SubCommand for CheckArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("check").uses(&["contract"]).with_examples(&["ibeam check run.ndjson"]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        let format = if self.json { ReportFormat::Json } else { self.format.unwrap_or_default() };
+        check(base, self.file.as_deref(), format, call.stdout)
+    }
+}
 
 /// The number of findings that are printed; all findings are counted.
 const MAX_FINDINGS: usize = 100;
@@ -24,7 +52,7 @@ const MAX_FINDINGS: usize = 100;
 /// The exit code of a stream that breaks the contract, as for other damaged data.
 const EXIT_BROKEN: u8 = 65;
 
-pub(super) fn check(
+fn check(
     base: &BaseContext,
     file: Option<&Path>,
     format: ReportFormat,

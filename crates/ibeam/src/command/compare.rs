@@ -8,8 +8,8 @@ use ibeam_trace::{Comparison, SessionFacts};
 
 use super::printing::report;
 use super::replay;
-use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
+use crate::flags::ReportFormat;
 use ibeam_agent::app::AppContext;
 
 /// Prints the comparison of two sessions or streams.

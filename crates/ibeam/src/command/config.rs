@@ -1,17 +1,79 @@
 //! `config explain`: every value with its origin. `config path`: the paths of the configuration files.
 
 use std::fs::File;
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::{Args, Subcommand};
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::run::computed_sizes;
 use ibeam_config::{Setting, Value};
 use ibeam_providers::{Timeouts, is_secret_header};
 use serde_json::json;
 
+use super::facts::CommandFacts;
 use super::printing::{print_text, report};
-use crate::cli::{ConfigCommand, ReportFormat};
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
+use crate::flags::ReportFormat;
 use crate::secret_mask::{MASK, mask_secrets};
-use ibeam_agent::app::AppContext;
-use ibeam_agent::run::computed_sizes;
+
+/// The flags that set a value of the configuration, which `config explain` shows.
+const CONFIG_FLAGS: &[&str] = &[
+    "LimitFlags",
+    "RuleFlags",
+    "background",
+    "ca_file",
+    "client_cert",
+    "client_key",
+    "effort",
+    "ephemeral",
+    "force",
+    "model",
+    "sandbox",
+    "thinking_budget",
+    "trust",
+    "verbose",
+    "workspace",
+];
+
+/// Show the configuration
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    what: ConfigCommand,
+}
+
+/// The commands of `config`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum ConfigCommand {
+    /// Show every value and which flag, variable or file set it
+    Explain {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// List the paths of the configuration files
+    Path,
+}
+
+impl SubCommand for ConfigArgs {
+    const FACTS: CommandFacts = CommandFacts::new("config").uses(CONFIG_FLAGS).above(&[
+        CommandFacts::new("explain").with_examples(&["ibeam config explain --format json"]),
+        CommandFacts::new("path").with_examples(&["ibeam config path"]),
+    ]);
+
+    fn config_use(&self) -> ConfigUse {
+        match self.what {
+            ConfigCommand::Explain { .. } => ConfigUse::Shown,
+            ConfigCommand::Path => ConfigUse::Incidental,
+        }
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        config(app, &self.what, call.stdout).map(success)
+    }
+}
 
 pub(super) fn config(app: &AppContext, what: &ConfigCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {

@@ -5,18 +5,54 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::Args;
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::stderr;
 use ibeam_dialects::{ConvertError, Converter, DialectName, Loss, LossKind, Losses};
 use ibeam_output::ConvertLine;
 use ibeam_protocol::Reason;
 use ibeam_wire::MAX_LINE_BYTES;
 use serde_json::json;
 
+use super::facts::CommandFacts;
+use super::sub_command::{Call, SubCommand};
 use crate::cli_error::CliError;
-use ibeam_agent::app::BaseContext;
-use ibeam_agent::stderr;
+use crate::flags::FailOnArg;
+
+/// Convert the stream of one agent to that of another, and report what is lost
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "Exit codes: 0 done, 3 with `--fail-on loss` if something is lost, 65 not a stream of that agent.\n\
+                  What maps to what: `ibeam help dialects`"
+)]
+pub(crate) struct ConvertArgs {
+    /// The agent of the stream: cursor, claude, codex, gemini, opencode
+    #[arg(long, value_name = "DIALECT")]
+    from: DialectName,
+    /// The agent to convert it to [default: cursor, which is the format of ibeam]
+    #[arg(long, value_name = "DIALECT")]
+    to: Option<DialectName>,
+    /// Write what is lost to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    losses: Option<PathBuf>,
+    /// The file with the stream [default: stdin]
+    file: Option<PathBuf>,
+}
+
+impl SubCommand for ConvertArgs {
+    const FACTS: CommandFacts = CommandFacts::new("convert")
+        .uses(&["fail_on"])
+        .with_examples(&["ibeam convert --from claude --to cursor run.ndjson --losses lost.json"]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        let fails_on_loss = call.flags.other.fail_on.contains(&FailOnArg::Loss);
+        convert(base, self, fails_on_loss, call.stdout)
+    }
+}
 
 /// The size in bytes from which the output is written even if more of the source can be read without waiting.
 const BATCH_BYTES: usize = 64 << 10;
@@ -27,22 +63,21 @@ const MAX_REPORTED: usize = 40;
 /// The exit code of losses with `--fail-on loss`.
 const LOSSY_EXIT_CODE: u8 = 3;
 
-pub(super) fn convert(
+fn convert(
     base: &BaseContext,
-    (from, to): (DialectName, DialectName),
-    file: Option<&Path>,
-    report: Option<&Path>,
+    args: &ConvertArgs,
     fails_on_loss: bool,
     stdout: &mut File,
 ) -> Result<ExitCode, CliError> {
-    let file = file.filter(|file| *file != Path::new("-"));
+    let (from, to) = (args.from, args.to.unwrap_or(DialectName::Cursor));
+    let file = args.file.as_deref().filter(|file| *file != Path::new("-"));
     let name = file.map_or("-".into(), Path::to_string_lossy).into_owned();
     let source: Box<dyn Read> = match file {
         Some(path) => Box::new(File::open(path).map_err(|error| no_input(&name, &error))?),
         None => Box::new(io::stdin().lock()),
     };
     // Created before the conversion, because a conversion without its report would be useless.
-    let report = report.map(|path| (path, File::create(path)));
+    let report = args.losses.as_deref().map(|path| (path, File::create(path)));
     let report = match report {
         Some((path, Err(error))) => {
             let path = path.display().to_string();

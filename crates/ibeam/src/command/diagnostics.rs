@@ -5,20 +5,95 @@
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
 
+use clap::Args;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::reports::{configured_text, explain_in_line};
+use ibeam_agent::run::sandbox::{PendingSandbox, RunSandbox};
+use ibeam_agent::{hooks, mcp, model};
 use ibeam_output::{Catalogue, DiagnosisLine};
 use ibeam_protocol::{KeySource, Notice, Reason};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::facts::{CURSOR_FLAGS, CommandFacts};
 use super::printing::{print_listing, print_text, report};
-use crate::cli::ReportFormat;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::reports::{configured_text, explain_in_line};
-use ibeam_agent::run::sandbox::{PendingSandbox, RunSandbox};
-use ibeam_agent::{hooks, mcp, model};
+use crate::flags::ReportFormat;
+
+/// Show which API keys are set and which model a run would use
+#[derive(Args, Clone, Debug)]
+#[command(alias = "whoami")]
+pub(crate) struct StatusArgs {
+    /// Text or JSON
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
+}
+
+impl SubCommand for StatusArgs {
+    const FACTS: CommandFacts = CommandFacts::new("status")
+        .uses(&["api_key", "endpoint", "model", "trust", "workspace"])
+        .ignores(CURSOR_FLAGS)
+        .with_examples(&["ibeam status", "ibeam status --format json"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Shown
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        status(app, self.format.unwrap_or_default(), call.stdout).map(success)
+    }
+}
+
+/// Show the version and the features of this program
+#[derive(Args, Clone, Debug)]
+#[command(alias = "version")]
+pub(crate) struct AboutArgs {
+    /// Text or JSON
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
+}
+
+impl SubCommand for AboutArgs {
+    const FACTS: CommandFacts = CommandFacts::new("about")
+        .uses(&["contract", "model"])
+        .ignores(CURSOR_FLAGS)
+        .with_examples(&["ibeam about", "ibeam about --format json"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        about(app, self.format.unwrap_or_default(), call.stdout).map(success)
+    }
+}
+
+/// Check the installation and suggest fixes
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DoctorArgs {
+    /// Text or JSON
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
+}
+
+impl SubCommand for DoctorArgs {
+    const FACTS: CommandFacts = CommandFacts::new("doctor")
+        .uses(&["AccessFlags", "api_key", "endpoint", "model", "workspace"])
+        .with_flag_help(&[("sandbox", "List the layers of the sandbox on this machine")])
+        .with_examples(&["ibeam doctor", "ibeam doctor --sandbox"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Shown
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        doctor(app, self.format.unwrap_or_default(), call.stdout).map(success)
+    }
+}
 
 /// The width of the first column of `doctor`, in which all marks fit.
 const MARK_COLUMNS: usize = 7;
@@ -51,7 +126,7 @@ pub(super) fn about(app: &AppContext, format: ReportFormat, stdout: &mut File) -
     report(stdout, format, &text, &json)
 }
 
-pub(super) fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+fn status(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let keys = model::key_sources(app);
     let mut text = String::new();
     let mut line = |line: DiagnosisLine<'_>| {

@@ -1,6 +1,7 @@
 //! `fleet`: runs the tasks of a file, shows their states, reports on their results, and exports their traces.
 
 mod apply;
+mod arguments;
 mod batch_fleet;
 mod batch_poller;
 mod batch_settings;
@@ -29,9 +30,14 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::Args;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::run::policy_rules::build_policy;
+use ibeam_agent::stderr;
 use ibeam_core::Stop;
 use ibeam_fleet::{
     ApplyMode, Budget, DriverOptions, FileFilter, FleetDirectory, FleetEnd, HaltReason, Ledger, RateLimits,
@@ -42,6 +48,7 @@ use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Reason, sentence};
 use ibeam_tools::HiddenFiles;
 
+use self::arguments::{FACTS, FleetCommand, FleetReportFormat};
 use self::batch_fleet::Polling;
 use self::export::TraceFormat;
 use self::forwarded_flags::ForwardedFlags;
@@ -53,11 +60,10 @@ use self::live_table::LiveTable;
 use self::no_queue as queue;
 use self::result_printer::ResultPrinter;
 use self::start_check::check_start;
-use crate::cli::{Flags, FleetCommand, FleetReportFormat, SubmissionFlags};
+use super::facts::CommandFacts;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::run::policy_rules::build_policy;
-use ibeam_agent::stderr;
+use crate::flags::{Flags, SubmissionFlags};
 
 /// This program as it was started, even if its file has been replaced or removed since: the file of the process that opens
 /// it. A new process opens it before it executes it.
@@ -72,7 +78,45 @@ struct Submission<'a> {
     retries_failed: bool,
 }
 
-pub(super) fn fleet(
+/// Run many tasks from a file
+///
+/// (each as a run of its own)
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    what: FleetCommand,
+}
+
+impl SubCommand for FleetArgs {
+    const FACTS: CommandFacts = FACTS;
+
+    fn config_use(&self) -> ConfigUse {
+        match self.what {
+            FleetCommand::Status { .. }
+            | FleetCommand::Show { .. }
+            | FleetCommand::Logs { .. }
+            | FleetCommand::Workers { .. }
+            | FleetCommand::Delete { .. }
+            | FleetCommand::Report { .. }
+            | FleetCommand::Export { .. }
+            | FleetCommand::Sync { .. }
+            | FleetCommand::Cancel { .. }
+            | FleetCommand::Events { .. } => ConfigUse::Incidental,
+            FleetCommand::Run { .. }
+            | FleetCommand::Apply { .. }
+            | FleetCommand::Doctor { .. }
+            | FleetCommand::Poll { .. }
+            | FleetCommand::RunCheck { .. }
+            | FleetCommand::Worker(_) => ConfigUse::Needed,
+        }
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        fleet(app, call.flags, &self.what, call.stdout).map(success)
+    }
+}
+
+fn fleet(
     app: &Arc<AppContext>,
     flags: &Flags,
     what: &FleetCommand,

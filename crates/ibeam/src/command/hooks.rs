@@ -2,9 +2,14 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::{Args, Subcommand};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::run::HookModel;
+use ibeam_agent::{hooks, model, signals, stderr};
 use ibeam_core::Stop;
 use ibeam_hooks::{HookConfig, HookListing, HookRunner, HookTrial, TrialResult, UnknownEvent};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
@@ -13,17 +18,58 @@ use ibeam_protocol::{
 };
 use serde_json::{Map, Value, json};
 
+use super::facts::CommandFacts;
 use super::printing::report;
-use crate::cli::{HooksCommand, ReportFormat};
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::run::HookModel;
-use ibeam_agent::{hooks, model, signals, stderr};
+use crate::flags::ReportFormat;
+
+/// List the hooks, and try those of an event
+#[derive(Args, Clone, Debug)]
+pub(crate) struct HooksArgs {
+    #[command(subcommand)]
+    what: HooksCommand,
+}
+
+/// The commands of `hooks`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum HooksCommand {
+    /// List the hooks that a run would have, with their files; runs none
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Run the hooks of an event on a sample input, and show what each of them decides
+    #[command(after_help = "The hooks are really run. The events: `ibeam help hooks`.")]
+    Test {
+        /// The event, e.g. `preToolUse`
+        event: String,
+        /// A file with a JSON object, whose keys replace those of the sample
+        #[arg(long, value_name = "FILE")]
+        input: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+impl SubCommand for HooksArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("hooks").uses(&["force", "model", "trust", "workspace"]).above(&[
+            CommandFacts::new("list").with_examples(&["ibeam hooks list"]),
+            CommandFacts::new("test").with_examples(&["ibeam hooks test preToolUse --input call.json"]),
+        ]);
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        hooks(app, &self.what, call.stdout).map(success)
+    }
+}
 
 /// The largest file with an input, in bytes.
 const MAX_INPUT_BYTES: u64 = 4 << 20;
 
-pub(super) fn hooks(app: &Arc<AppContext>, what: &HooksCommand, stdout: &mut File) -> Result<(), CliError> {
+fn hooks(app: &Arc<AppContext>, what: &HooksCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         HooksCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         HooksCommand::Test { event, input, format } => {

@@ -6,24 +6,79 @@
 use std::fs::File;
 use std::io::{self, BufRead, Write};
 use std::os::fd::AsFd;
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::Args;
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::key_check::{check_key, store_key};
+use ibeam_agent::model::{self, check_provider_name};
+use ibeam_agent::stderr;
 use ibeam_config::Credentials;
+use ibeam_conversation::NoEcho;
 use ibeam_output::SubcommandLine;
 use ibeam_protocol::{Failure, Reason, sentence};
 use ibeam_providers::{KnownProvider, known_provider};
 use rustix::termios::isatty;
 
+use super::facts::{CURSOR_FLAGS, CommandFacts};
 use super::printing::print_text;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::key_check::{check_key, store_key};
-use ibeam_agent::model::{self, check_provider_name};
-use ibeam_agent::stderr;
-use ibeam_conversation::NoEcho;
+
+/// Store the key of a provider
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LoginArgs {
+    /// The provider; a terminal asks for it, otherwise anthropic
+    provider: Option<String>,
+    /// Store the key without asking the service whether it is valid
+    #[arg(long)]
+    no_check: bool,
+}
+
+impl SubCommand for LoginArgs {
+    const FACTS: CommandFacts = CommandFacts::new("login")
+        .uses(&["api_key", "ca_file", "client_cert", "client_key", "header"])
+        .ignores(CURSOR_FLAGS)
+        .with_examples(&["ibeam login anthropic", "ibeam login openrouter --no-check"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        login(app, self.provider.as_deref(), self.no_check, call.stdout).map(success)
+    }
+}
+
+/// Delete the stored key of a provider
+#[derive(Args, Clone, Debug)]
+pub(crate) struct LogoutArgs {
+    /// The provider [default: the only one with a stored key; with several, a terminal asks]
+    provider: Option<String>,
+    /// Delete the stored keys of all providers
+    #[arg(long, conflicts_with = "provider")]
+    all: bool,
+}
+
+impl SubCommand for LogoutArgs {
+    const FACTS: CommandFacts = CommandFacts::new("logout")
+        .uses(&[])
+        .ignores(CURSOR_FLAGS)
+        .with_examples(&["ibeam logout anthropic"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        logout(app, self.provider.as_deref(), self.all, call.stdout).map(success)
+    }
+}
 
 const DEFAULT_PROVIDER: &str = "anthropic";
 
-pub(super) fn login(
+fn login(
     app: &AppContext,
     provider: Option<&str>,
     no_check: bool,
@@ -65,12 +120,7 @@ pub(super) fn login(
     Ok(())
 }
 
-pub(super) fn logout(
-    app: &AppContext,
-    provider: Option<&str>,
-    all: bool,
-    stdout: &mut File,
-) -> Result<(), CliError> {
+fn logout(app: &AppContext, provider: Option<&str>, all: bool, stdout: &mut File) -> Result<(), CliError> {
     let provider = provider.map(|name| check_provider_name(app, name)).transpose()?;
     let mut credentials = Credentials::load(&app.dirs.credentials)?;
     let provider = match provider {

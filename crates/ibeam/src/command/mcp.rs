@@ -1,28 +1,68 @@
 //! `mcp`: lists the declared servers and the tools of a server; adds, removes, enables and disables a server; logs in
 //! and out; serves clients.
 
+mod arguments;
 mod change_servers;
 
 use std::fs::File;
 use std::io;
+use std::process::ExitCode;
 use std::sync::Arc;
 
+use clap::Args;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::mcp::{ServerDeclaration, ServerPeople, ServerTransport, declared_servers};
+use ibeam_agent::reports::server_list::server_list;
+use ibeam_agent::{mcp, signals};
 use ibeam_config::{Credentials, set_mcp_server_enabled};
 use ibeam_core::Stop;
 use ibeam_mcp::{Server, UserAgent};
 use ibeam_output::escape_to_one_line;
 use ibeam_protocol::{Failure, McpStatus, Reason, sentence};
-
-use super::printing::{print_report, print_text};
-use crate::cli::McpCommand;
-use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::mcp::{ServerDeclaration, ServerPeople, ServerTransport, declared_servers};
-use ibeam_agent::reports::server_list::server_list;
-use ibeam_agent::{mcp, signals};
 use ibeam_serve::McpServeOptions;
 
-pub(super) fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
+use self::arguments::McpCommand;
+use super::facts::{CURSOR_FLAGS, CommandFacts, SINGLE_RUN_GROUPS};
+use super::printing::{print_report, print_text};
+use super::sub_command::{Call, SubCommand, success};
+use crate::cli_error::CliError;
+
+/// Manage MCP servers
+///
+/// (list, add, remove, enable and disable them, list their tools, log in)
+#[derive(Args, Clone, Debug)]
+pub(crate) struct McpArgs {
+    #[command(subcommand)]
+    what: McpCommand,
+}
+
+impl SubCommand for McpArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("mcp").uses(&["McpFlags", "force", "trust", "workspace"]).above(&[
+            CommandFacts::new("add").with_examples(&[
+                "ibeam mcp add github --env 'GITHUB_TOKEN=${env:GITHUB_TOKEN}' github-mcp-server stdio",
+                "ibeam mcp add --project docs --header 'X-Team: a' https://mcp.example.com/mcp",
+            ]),
+            CommandFacts::new("disable").ignores(CURSOR_FLAGS).with_examples(&["ibeam mcp disable github"]),
+            CommandFacts::new("enable").ignores(CURSOR_FLAGS).with_examples(&["ibeam mcp enable github"]),
+            CommandFacts::new("list").ignores(CURSOR_FLAGS).with_examples(&["ibeam mcp list"]),
+            CommandFacts::new("list-tools")
+                .ignores(CURSOR_FLAGS)
+                .with_examples(&["ibeam mcp list-tools github"]),
+            CommandFacts::new("login").ignores(CURSOR_FLAGS).with_examples(&["ibeam mcp login docs"]),
+            CommandFacts::new("logout").with_examples(&["ibeam mcp logout docs"]),
+            CommandFacts::new("remove").with_examples(&["ibeam mcp remove github"]),
+            CommandFacts::new("serve")
+                .uses_all_but(SINGLE_RUN_GROUPS)
+                .with_examples(&["ibeam mcp serve", "ibeam mcp serve --http 0 --root src"]),
+        ]);
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        mcp(app, &self.what, call.stdout).map(success)
+    }
+}
+
+fn mcp(app: &AppContext, what: &McpCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         McpCommand::List { format } => print_report(stdout, format.unwrap_or_default(), &server_list(app)?),
         McpCommand::ListTools { name } => list_tools(app, name, stdout),

@@ -6,31 +6,96 @@ use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::{Args, Subcommand};
+use ibeam_agent::app::AppContext;
+use ibeam_agent::reports::rule_list::{list_name, rule_list};
+use ibeam_agent::run::permission_mode;
+use ibeam_agent::run::policy_rules::{ActiveRule, build_policy, rules};
+use ibeam_agent::run::sandbox::is_sandbox_enabled;
 use ibeam_output::{PolicyLine, escape_to_one_line};
 use ibeam_policy::{Access, AccessPart, Policy, Rule, RuleFinding, Verdict, VerdictExplanation};
 use ibeam_protocol::{Reason, Sentence, sentence};
 use ibeam_tools::{PathError, Workspace};
 use serde_json::{Value, json};
 
+use super::facts::CommandFacts;
 use super::printing::{print_report, report};
-use crate::cli::{PolicyCommand, ReportFormat, TestedAccess};
+use super::sub_command::{Call, SubCommand};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::reports::rule_list::{list_name, rule_list};
-use ibeam_agent::run::permission_mode;
-use ibeam_agent::run::policy_rules::{ActiveRule, build_policy, rules};
-use ibeam_agent::run::sandbox::is_sandbox_enabled;
+use crate::flags::ReportFormat;
+
+/// Show the rules in force and what they decide about a command or file
+#[derive(Args, Clone, Debug)]
+pub(crate) struct PolicyArgs {
+    #[command(subcommand)]
+    what: PolicyCommand,
+}
+
+/// The commands of `policy`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum PolicyCommand {
+    /// Show whether a command would be allowed, and which rules apply; runs nothing
+    #[command(after_help = "Exit codes: 0 allowed, 3 denied, 4 a person is asked (refused when printing)")]
+    Test {
+        #[command(flatten)]
+        access: TestedAccess,
+        /// The directory in which the command starts, instead of the workspace
+        #[arg(long, value_name = "DIR", requires = "command")]
+        cwd: Option<String>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// List the rules in force, and what set each
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+/// The access that `policy test` checks: exactly one of these.
+#[derive(Args, Clone, Debug)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TestedAccess {
+    /// The command, as the model would write it
+    #[arg(value_name = "COMMAND")]
+    pub(crate) command: Option<String>,
+    /// Test reading this file or directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) read: Option<String>,
+    /// Test writing this file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) write: Option<String>,
+    /// Test fetching this page
+    #[arg(long, value_name = "URL")]
+    pub(crate) fetch: Option<String>,
+    /// Test a call of this MCP tool
+    #[arg(long, value_name = "SERVER:TOOL")]
+    pub(crate) mcp: Option<String>,
+}
+
+impl SubCommand for PolicyArgs {
+    const FACTS: CommandFacts = CommandFacts::new("policy")
+        .uses(&["AccessFlags", "RuleFlags", "McpFlags", "mode", "plan", "print", "workspace"])
+        .above(&[
+            CommandFacts::new("list").with_examples(&["ibeam policy list"]),
+            CommandFacts::new("test")
+                .with_examples(&["ibeam policy test 'git push'", "ibeam policy test --write .env"]),
+        ]);
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        policy(app, &self.what, call.stdout)
+    }
+}
 
 /// The exit codes of `policy test` (docs/configuration.md). A failure has other codes.
 const EXIT_DENIED: u8 = 3;
 const EXIT_ASK: u8 = 4;
 
-pub(super) fn policy(
-    app: &AppContext,
-    what: &PolicyCommand,
-    stdout: &mut File,
-) -> Result<ExitCode, CliError> {
+fn policy(app: &AppContext, what: &PolicyCommand, stdout: &mut File) -> Result<ExitCode, CliError> {
     match what {
         PolicyCommand::Test { access, cwd, format } => {
             test(app, access, cwd.as_deref(), format.unwrap_or_default(), stdout)

@@ -8,15 +8,15 @@ use ibeam_agent::{stderr, stdout};
 use ibeam_output::{escape_invisible, escape_invisible_in_json};
 use serde::Serialize;
 
-use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
+use crate::flags::ReportFormat;
 use crate::wrap;
 
 /// The number of spaces before the further lines of a wrapped line.
 pub(super) const LISTING_INDENT: usize = 4;
 
 /// Writes text for people to stdout. Invisible characters are escaped, because parts of the text come from others.
-pub(super) fn print_text(stdout: &mut File, text: &str) -> Result<(), CliError> {
+pub(crate) fn print_text(stdout: &mut File, text: &str) -> Result<(), CliError> {
     write(stdout, &escape_invisible(text))
 }
 

@@ -1,20 +1,43 @@
 //! `providers`: the providers, the variable for the key of each, and where a key comes from. Sends no request.
 
 use std::fs::File;
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::Args;
+use ibeam_agent::app::AppContext;
+use ibeam_agent::model;
 use ibeam_protocol::sentence;
 use ibeam_providers::default_models::default_model;
 use ibeam_providers::known_provider;
 use serde_json::json;
 
+use super::facts::CommandFacts;
 use super::printing::report;
-use crate::cli::ReportFormat;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::model;
+use crate::flags::ReportFormat;
+
+/// List the providers, the variable for the key of each, and whether a key is there
+#[derive(Args, Clone, Debug)]
+#[command(hide = true)]
+pub(crate) struct ProvidersArgs {
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl SubCommand for ProvidersArgs {
+    const FACTS: CommandFacts = CommandFacts::new("providers").uses(&["api_key", "trust", "workspace"]);
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        list(app, self.json, call.stdout).map(success)
+    }
+}
 
 /// Prints the providers, one `<name> - <Label>: <key>` per line or as one JSON object.
-pub(super) fn list(app: &AppContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+pub(super) fn list(app: &AppContext, json: bool, stdout: &mut File) -> Result<(), CliError> {
+    let format = if json { ReportFormat::Json } else { ReportFormat::Text };
     let keys = model::key_sources(app);
     let sentence = |sentence| app.base.catalogue.sentence(&sentence);
     let mut text = format!("{}\n\n", sentence(sentence!("Providers")));

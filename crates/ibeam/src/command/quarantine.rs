@@ -2,22 +2,69 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::{Args, Subcommand};
+use ibeam_agent::app::{AppContext, ConfigUse};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::Reason;
 use ibeam_tools::QuarantinedFile;
 use serde_json::{Value, json};
 
+use super::facts::CommandFacts;
 use super::printing::report;
-use crate::cli::{QuarantineCommand, ReportFormat};
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
+use crate::flags::ReportFormat;
 
-pub(super) fn quarantine(
-    app: &AppContext,
-    what: &QuarantineCommand,
-    stdout: &mut File,
-) -> Result<(), CliError> {
+/// List and restore what was moved away because commands made it under protected names
+#[derive(Args, Clone, Debug)]
+pub(crate) struct QuarantineArgs {
+    #[command(subcommand)]
+    what: QuarantineCommand,
+}
+
+/// The commands of `quarantine`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum QuarantineCommand {
+    /// List what was moved to the quarantine, with the place that it came from
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Move a file or directory back; nothing is overwritten
+    Restore {
+        /// Its name in the list
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Another place for it [default: where it came from]
+        #[arg(long, value_name = "PATH")]
+        to: Option<PathBuf>,
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+impl SubCommand for QuarantineArgs {
+    const FACTS: CommandFacts = CommandFacts::new("quarantine").uses(&[]).above(&[
+        CommandFacts::new("list")
+            .with_examples(&["ibeam quarantine list", "ibeam quarantine list --format json"]),
+        CommandFacts::new("restore").with_examples(&["ibeam quarantine restore 1795930000000-a1b2/.idea"]),
+    ]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        quarantine(app, &self.what, call.stdout).map(success)
+    }
+}
+
+fn quarantine(app: &AppContext, what: &QuarantineCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         QuarantineCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         QuarantineCommand::Restore { id, to, format } => {

@@ -3,18 +3,101 @@
 //! Their output depends only on the program and on the version of the contract.
 
 use std::fs::File;
+use std::process::ExitCode;
 
+use clap::{Args, ValueEnum};
+use ibeam_agent::app::BaseContext;
 use ibeam_protocol::{FailureCode, Sentence, sentence};
 use ibeam_wire::SchemaTarget;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr as _;
 
+use super::facts::CommandFacts;
 use super::printing::{print_text, report};
-use crate::cli::{ReportFormat, SchemaFormat, Shell};
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::BaseContext;
+use crate::flags::ReportFormat;
 
-pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
+/// Print the table of failures: exit code, code, whether to retry
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ErrorsArgs {
+    /// Text or JSON
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
+}
+
+impl SubCommand for ErrorsArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("errors").uses(&[]).with_examples(&["ibeam errors --format json"]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        errors(base, self.format.unwrap_or_default(), call.stdout).map(success)
+    }
+}
+
+/// Print the JSON Schema of the output, or of the messages on stdin
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SchemaArgs {
+    /// The format; `error` is the object of a failure, `input` a line of stdin [default: stream-json]
+    #[arg(long, value_enum)]
+    format: Option<SchemaFormat>,
+}
+
+/// The output that a schema describes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaFormat {
+    /// A description of what `text` prints
+    Text,
+    /// The object of `json`, or that of a failure
+    Json,
+    /// A line of `stream-json`
+    #[default]
+    StreamJson,
+    /// The object of a failure, as `--error-format json` and `--error-file` give it
+    Error,
+    /// A line of stdin with `--input-format stream-json`
+    Input,
+}
+
+impl SubCommand for SchemaArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("schema").uses(&["contract"]).with_examples(&["ibeam schema --format error"]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        schema(base, self.format.unwrap_or_default(), call.stdout).map(success)
+    }
+}
+
+/// Print the completion script of a shell
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// A shell with a completion script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Elvish,
+    Fish,
+    Zsh,
+}
+
+impl SubCommand for CompletionsArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("completions").uses(&[]).with_examples(&["ibeam completions bash"]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, _base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        completions(self.shell, call.stdout).map(success)
+    }
+}
+
+fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let sentence = |english: Sentence| base.catalogue.sentence(&english);
     let (retry, yes) = (sentence(sentence!("retry")), sentence(sentence!("yes")));
     let width = retry.width().max(yes.width());
@@ -45,7 +128,7 @@ pub(super) fn errors(base: &BaseContext, format: ReportFormat, stdout: &mut File
     report(stdout, format, &text, &json!(rows))
 }
 
-pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result<(), CliError> {
+fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result<(), CliError> {
     let of = match format {
         SchemaFormat::Text => SchemaTarget::Text,
         SchemaFormat::Json => SchemaTarget::Json,
@@ -57,7 +140,7 @@ pub(super) fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File
 }
 
 /// Prints the script of a shell, which asks `ibeam complete` for the candidates.
-pub(super) fn completions(shell: Shell, stdout: &mut File) -> Result<(), CliError> {
+fn completions(shell: Shell, stdout: &mut File) -> Result<(), CliError> {
     let script = match shell {
         Shell::Bash => include_str!("completions/ibeam.bash"),
         Shell::Elvish => include_str!("completions/ibeam.elv"),

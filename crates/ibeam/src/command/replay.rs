@@ -11,13 +11,19 @@ mod pace;
 mod replay_printer;
 mod stream;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::Args;
+use ibeam_agent::app::{BaseContext, resolve_workspace};
+use ibeam_agent::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
+use ibeam_agent::session_name::find_by_prefix;
+use ibeam_agent::stderr;
 use ibeam_output::{EventWriter, ReplayLine};
 use ibeam_protocol::{Event, Reason, SessionId};
 use ibeam_session::{Damage, ReadReport, SessionError};
@@ -25,14 +31,48 @@ use ibeam_session::{Damage, ReadReport, SessionError};
 use self::foreign_stream::ForeignStream;
 use self::pace::Pace;
 use self::replay_printer::ReplayPrinter;
-use crate::cli::{Flags, Format};
+use super::facts::CommandFacts;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
 use crate::event_printing::OutputForm;
+use crate::flags::{Flags, Format};
 use crate::mode::{check_partial, default_format};
-use ibeam_agent::app::{BaseContext, resolve_workspace};
-use ibeam_agent::run::{damaged_session_reason, nth_newest, session_error_reason, session_store_reason};
-use ibeam_agent::session_name::find_by_prefix;
-use ibeam_agent::stderr;
+
+/// Show a recorded session, or a file with a stream, again
+#[derive(Args, Clone, Debug)]
+#[command(
+    after_help = "`--output-format html` prints one page to read, `otlp` and `atif` print traces for other programs: `ibeam help trace`.\n\
+                  stderr and the exit code are those of the replay, not of the run: `ibeam help sessions`"
+)]
+pub(crate) struct ReplayArgs {
+    /// A session ID or its beginning (at least 4 characters), `-1` for the newest of this directory, `-2` …; or a file with the stream of any agent, `-` for stdin
+    #[arg(value_name = "SESSION|FILE", allow_negative_numbers = true)]
+    what: OsString,
+    /// Only this run, counted from 1 [default: all]
+    #[arg(long, value_name = "N")]
+    run: Option<NonZeroU64>,
+    /// `max`, `real`, or a factor of the real speed, e.g. `2` [default: max]
+    #[arg(long, value_name = "SPEED")]
+    speed: Option<String>,
+    /// Maximum pause between two events, e.g. `2s`
+    #[arg(long, value_name = "TIME")]
+    longest_pause: Option<String>,
+}
+
+impl SubCommand for ReplayArgs {
+    const FACTS: CommandFacts = CommandFacts::new("replay")
+        .uses(&["contract", "output_format", "stream_partial_output", "verbose", "workspace"])
+        .with_examples(&[
+            "ibeam replay -1 --output-format text --verbose",
+            "ibeam replay run.ndjson --output-format html",
+        ]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        let options = ReplayOptions::new(base, self, &call)?;
+        replay(base, &self.what, &options, call.stdout).map(success)
+    }
+}
 
 pub(super) struct ReplayOptions {
     form: OutputForm,
@@ -59,20 +99,14 @@ impl ReplayOptions {
     ///
     /// # Errors
     /// `Usage` for an invalid speed or time, and for partial output in a format that has none.
-    pub(super) fn new(
-        base: &BaseContext,
-        flags: &Flags,
-        run: Option<NonZeroU64>,
-        speed: Option<&str>,
-        longest_pause: Option<&str>,
-        stdout: &File,
-    ) -> Result<Self, Reason> {
-        let usual = match rustix::termios::isatty(stdout.as_fd()) {
+    fn new(base: &BaseContext, args: &ReplayArgs, call: &Call<'_>) -> Result<Self, Reason> {
+        let usual = match rustix::termios::isatty(call.stdout.as_fd()) {
             true => Format::Text,
             false => default_format(base.contract()),
         };
-        let pace = Pace::new(speed, longest_pause)?;
-        Ok(Self { form: output_form(base, flags, usual)?, run, pace, is_live: false, warns: true })
+        let pace = Pace::new(args.speed.as_deref(), args.longest_pause.as_deref())?;
+        let form = output_form(base, call.flags, usual)?;
+        Ok(Self { form, run: args.run, pace, is_live: false, warns: true })
     }
 
     fn format(&self) -> Format {
@@ -117,12 +151,7 @@ impl From<io::Error> for ReplayEnd {
     }
 }
 
-pub(super) fn replay(
-    base: &BaseContext,
-    what: &OsStr,
-    options: &ReplayOptions,
-    stdout: &File,
-) -> Result<(), CliError> {
+fn replay(base: &BaseContext, what: &OsStr, options: &ReplayOptions, stdout: &File) -> Result<(), CliError> {
     let source = ReplaySource::resolve(base, what)?;
     let is_stream = !matches!(source, ReplaySource::Session(..));
     // A stream already has these formats; its lines are copied with unknown keys.

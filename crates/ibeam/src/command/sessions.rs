@@ -1,28 +1,108 @@
 //! `create-chat`, `ls` and `sessions`: stored sessions.
 
 mod archive;
+mod arguments;
 mod listing;
 mod removal;
 
 use std::fs::File;
 use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
 
-use ibeam_output::SessionLine;
-use ibeam_protocol::{Failure, Reason, SessionId, sentence};
-use ibeam_session::{CheckReport, Damage, RepairReport, Session};
-use serde_json::{Value, json};
-
-use super::printing::{print_report, print_text, report};
-use crate::cli::{ReportFormat, SessionsCommand};
-use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
+use clap::Args;
+use ibeam_agent::app::{AppContext, ConfigUse};
 use ibeam_agent::reports::session_report::{session_report, stored_sessions};
 use ibeam_agent::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
 use ibeam_agent::session_name::find_session;
 use ibeam_agent::session_texts::{time_text, title_text};
 use ibeam_agent::stderr;
+use ibeam_output::SessionLine;
+use ibeam_protocol::{Failure, Reason, SessionId, sentence};
+use ibeam_session::{CheckReport, Damage, RepairReport, Session};
+use serde_json::{Value, json};
 
-pub(super) fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
+use self::arguments::SessionsCommand;
+use super::facts::{CURSOR_FLAGS, CommandFacts};
+use super::printing::{print_report, print_text, report};
+use super::sub_command::{Call, SubCommand, success};
+use crate::cli_error::CliError;
+use crate::flags::ReportFormat;
+
+/// Create an empty session and print its ID
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CreateChatArgs {}
+
+impl SubCommand for CreateChatArgs {
+    const FACTS: CommandFacts = CommandFacts::new("create-chat")
+        .uses(&["workspace"])
+        .ignores(CURSOR_FLAGS)
+        .with_examples(&["ibeam create-chat"]);
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        create_chat(app, call.stdout).map(success)
+    }
+}
+
+/// List the sessions of this directory, newest first
+#[derive(Args, Clone, Debug)]
+#[command(hide = true)]
+pub(crate) struct LsArgs {
+    /// List the sessions of all directories
+    #[arg(long)]
+    all: bool,
+    /// Text or JSON
+    #[arg(long, value_enum)]
+    format: Option<ReportFormat>,
+}
+
+impl SubCommand for LsArgs {
+    const FACTS: CommandFacts = CommandFacts::new("ls").uses(&["workspace"]).ignores(CURSOR_FLAGS);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        ls(app, self.all, self.format.unwrap_or_default(), call.stdout).map(success)
+    }
+}
+
+/// Manage stored sessions
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    what: SessionsCommand,
+}
+
+impl SubCommand for SessionsArgs {
+    const FACTS: CommandFacts = CommandFacts::new("sessions").uses(&["workspace"]).above(&[
+        CommandFacts::new("check")
+            .with_examples(&["ibeam sessions check -1", "ibeam sessions check -1 --repair"]),
+        CommandFacts::new("export").with_examples(&["ibeam sessions export -1 session.export"]),
+        CommandFacts::new("import").with_examples(&["ibeam sessions import session.export"]),
+        CommandFacts::new("list").with_examples(&["ibeam sessions list", "ibeam sessions list --all --json"]),
+        CommandFacts::new("prune")
+            .uses(&["timeout", "workspace"])
+            .with_examples(&["ibeam sessions prune --older-than 90 --dry-run"]),
+        CommandFacts::new("rename").with_examples(&["ibeam sessions rename -1 Parser rewrite"]),
+        CommandFacts::new("rm")
+            .uses(&["timeout", "workspace"])
+            .with_examples(&["ibeam sessions rm 0f0e0d0c"]),
+        CommandFacts::new("search").with_examples(&["ibeam sessions search parser --all"]),
+        CommandFacts::new("show").with_examples(&["ibeam sessions show -1"]),
+    ]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        sessions(app, &self.what, call.stdout).map(success)
+    }
+}
+
+fn create_chat(app: &AppContext, stdout: &mut File) -> Result<(), CliError> {
     if is_ephemeral(app) {
         let detail = sentence!(
             "`create-chat` creates a stored session, which `--ephemeral` and `session.ephemeral` forbid"
@@ -45,12 +125,7 @@ fn find(app: &AppContext, name: &str) -> Result<SessionId, Failure> {
     find_session(&app.dirs.sessions(), &app.workspace, name)
 }
 
-pub(super) fn ls(
-    app: &AppContext,
-    all: bool,
-    format: ReportFormat,
-    stdout: &mut File,
-) -> Result<(), CliError> {
+fn ls(app: &AppContext, all: bool, format: ReportFormat, stdout: &mut File) -> Result<(), CliError> {
     let sessions = stored_sessions(app, all)?;
     let mut text = String::new();
     for session in &sessions {
@@ -84,7 +159,7 @@ fn report_none(app: &AppContext, all: bool) {
     stderr::write_line(&app.base.catalogue.line(&line));
 }
 
-pub(super) fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), CliError> {
+fn sessions(app: &AppContext, what: &SessionsCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         SessionsCommand::List { all, json } => listing::list(app, *all, *json, stdout),
         SessionsCommand::Show { id, json } => {

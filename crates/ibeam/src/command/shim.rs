@@ -10,17 +10,50 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{OpenOptionsExt as _, symlink};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
+use clap::{Args, ValueEnum};
+use ibeam_agent::app::BaseContext;
+use ibeam_agent::stderr;
 use ibeam_files::regular_file;
 use ibeam_output::ShimLine;
 use ibeam_protocol::{Reason, SessionId, sentence};
 use rustix::fs::{Access, access};
 
+use super::facts::CommandFacts;
 use super::printing::print_text;
-use crate::cli::ScriptedDialect;
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::BaseContext;
-use ibeam_agent::stderr;
+
+/// Create links `agent` and `cursor-agent` to this program, for clients that start those names
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ShimArgs {
+    /// The directory for the links; created if it is missing
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Also create a script `claude` or `codex`, which prints in the format of that agent
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "DIALECT")]
+    dialect: Vec<ScriptedDialect>,
+}
+
+/// A dialect for which `shim` can write a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScriptedDialect {
+    /// The script `claude`
+    Claude,
+    /// The script `codex`
+    Codex,
+}
+
+impl SubCommand for ShimArgs {
+    const FACTS: CommandFacts =
+        CommandFacts::new("shim").uses(&[]).with_examples(&["ibeam shim bin --dialect claude,codex"]);
+    const IS_OFFLINE: bool = true;
+
+    fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
+        shim(base, &self.directory, &self.dialect, call.stdout).map(success)
+    }
+}
 
 /// The names that clients start: the current one, since 2026, and the earlier one.
 const LINK_NAMES: [&str; 2] = ["agent", "cursor-agent"];
@@ -34,7 +67,7 @@ const SCRIPT_HEAD: &[u8] = b"#!/bin/sh\n# Made by `ibeam shim`, which may replac
 /// The size limit of a script in bytes; a longer file was not created by `shim`.
 const MAX_SCRIPT_BYTES: u64 = 64 * 1024;
 
-pub(super) fn shim(
+fn shim(
     base: &BaseContext,
     directory: &Path,
     dialects: &[ScriptedDialect],

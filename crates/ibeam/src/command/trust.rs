@@ -1,20 +1,75 @@
 //! `trust`: lists trusted workspaces, removes one, and shows what trust would change in the current workspace.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
 
+use clap::{Args, Subcommand};
+use ibeam_agent::app::{AppContext, ConfigUse};
+use ibeam_agent::project_entries::{ProjectEntry, project_entries, project_texts};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{Reason, Sentence, sentence};
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::facts::CommandFacts;
 use super::printing::{print_text, report};
-use crate::cli::{ReportFormat, TrustCommand};
+use super::sub_command::{Call, SubCommand, success};
 use crate::cli_error::CliError;
-use ibeam_agent::app::AppContext;
-use ibeam_agent::project_entries::{ProjectEntry, project_entries, project_texts};
+use crate::flags::ReportFormat;
 
-pub(super) fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
+/// Manage the trusted workspaces
+#[derive(Args, Clone, Debug)]
+pub(crate) struct TrustArgs {
+    #[command(subcommand)]
+    what: TrustCommand,
+}
+
+/// The commands of `trust`.
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum TrustCommand {
+    /// List the trusted workspaces and the approved MCP servers
+    List {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+    /// Remove a workspace from the trusted list
+    Forget {
+        /// Its directory [default: the current workspace]
+        directory: Option<PathBuf>,
+    },
+    /// Show what the project's files would change if they were trusted
+    Show {
+        /// Text or JSON
+        #[arg(long, value_enum)]
+        format: Option<ReportFormat>,
+    },
+}
+
+impl SubCommand for TrustArgs {
+    const FACTS: CommandFacts = CommandFacts::new("trust").uses(&["trust", "workspace"]).above(&[
+        CommandFacts::new("forget").with_examples(&["ibeam trust forget"]),
+        CommandFacts::new("list").with_examples(&["ibeam trust list"]),
+        CommandFacts::new("show")
+            .uses(&["approve_mcps", "force", "trust", "workspace"])
+            .with_examples(&["ibeam trust show"]),
+    ]);
+
+    fn config_use(&self) -> ConfigUse {
+        match self.what {
+            TrustCommand::List { .. } | TrustCommand::Forget { .. } => ConfigUse::Incidental,
+            TrustCommand::Show { .. } => ConfigUse::Needed,
+        }
+    }
+
+    fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
+        trust(app, &self.what, call.stdout).map(success)
+    }
+}
+
+fn trust(app: &AppContext, what: &TrustCommand, stdout: &mut File) -> Result<(), CliError> {
     match what {
         TrustCommand::List { format } => list(app, format.unwrap_or_default(), stdout),
         TrustCommand::Forget { directory } => forget(app, directory.as_deref(), stdout),

@@ -10,9 +10,9 @@ use ibeam_protocol::{Reason, sentence};
 use serde_json::{Value, json};
 
 use super::ledger_access::{find_git, open_ledger, queue_error, watch_signals};
-use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::command::printing::report;
+use crate::flags::ReportFormat;
 use ibeam_agent::app::AppContext;
 
 /// Applies the changes of the tasks with these ids, or of all that passed, one after the other.

@@ -28,9 +28,9 @@ use super::live_table::LiveTable;
 use super::result_printer::ResultPrinter;
 use super::start_check::check_start;
 use super::{conclude, run_program, submit_to_ledger};
-use crate::cli::{self, BatchFlags};
 use crate::cli_error::CliError;
 use crate::command::batch::open_rounds;
+use crate::flags::{BatchFlags, parse_flags};
 use ibeam_agent::app::{AppContext, ConfigUse};
 use ibeam_agent::model;
 use ibeam_agent::run_options::RunOptions;
@@ -128,7 +128,7 @@ fn context_of_fleet(app: &AppContext, settings: &BatchSettings) -> Result<AppCon
     let directory = &settings.current_dir;
     std::env::set_current_dir(directory).map_err(|error| io_error(directory, &error))?;
     let damaged = || io_error(directory, &io::Error::from(io::ErrorKind::InvalidData));
-    let stored = cli::parse_flags(&settings.flags).ok_or_else(damaged)?;
+    let stored = parse_flags(&settings.flags).ok_or_else(damaged)?;
     let options = RunOptions { lang: app.base.options.lang.clone(), ..stored.run_options() };
     Ok(AppContext::new(options, ConfigUse::Needed, app.started_at)?)
 }

@@ -12,10 +12,10 @@ use ibeam_trace::AtifWriter;
 use serde_json::json;
 
 use super::ledger_access::{open_ledger, queue_error};
-use crate::cli::Format;
 use crate::cli_error::CliError;
 use crate::command::printing::write;
 use crate::command::replay::{self, read_events};
+use crate::flags::Format;
 use ibeam_agent::app::BaseContext;
 use ibeam_agent::stderr;
 

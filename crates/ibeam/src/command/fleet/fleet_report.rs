@@ -17,12 +17,13 @@ use serde::ser::{Error as _, SerializeSeq as _};
 use serde::{Serialize, Serializer};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::arguments::FleetReportFormat;
 use super::ledger_access::{open_ledger, queue_error};
 use super::listing::{Listing, ListingForm};
 use super::names::{counted, failure_name, left_aligned, result_text, right_aligned, state_name};
-use crate::cli::{FleetReportFormat, ReportFormat};
 use crate::cli_error::CliError;
 use crate::command::printing::{report, stdout_error};
+use crate::flags::ReportFormat;
 
 struct Fleet {
     name: String,

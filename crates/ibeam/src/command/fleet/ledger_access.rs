@@ -11,8 +11,8 @@ use ibeam_core::Stop;
 use ibeam_fleet::{FleetDirectory, FleetError, Git, Ledger, QueueError, StopFlag};
 use ibeam_protocol::{Failure, Reason, sentence};
 
-use crate::cli::QueueFlags;
 use crate::cli_error::CliError;
+use crate::flags::QueueFlags;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::pump::CurrentStop;
 use ibeam_agent::{helper_process, signals};

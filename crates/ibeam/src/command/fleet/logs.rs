@@ -11,9 +11,9 @@ use ibeam_protocol::{Reason, sentence_text};
 
 use super::ledger_access::{FleetSource, open_ledger, queue_error, unknown_task};
 use super::queue;
-use crate::cli::Flags;
 use crate::cli_error::CliError;
 use crate::command::replay::{ReplayOptions, replay_lines};
+use crate::flags::Flags;
 use ibeam_agent::app::AppContext;
 
 /// The time between two looks for further lines.

@@ -11,8 +11,8 @@ use super::Submission;
 use super::logs::TaskLines;
 use super::show::FoundTask;
 use super::status::StatusReader;
-use crate::cli::{GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
+use crate::flags::{GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use ibeam_agent::app::AppContext;
 
 /// The queue is not available.

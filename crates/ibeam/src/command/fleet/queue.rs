@@ -35,9 +35,9 @@ use super::result_printer::ResultPrinter;
 use super::show::FoundTask;
 use super::status::StatusReader;
 use super::{Submission, conclude, run_program, submit_to_ledger};
-use crate::cli::{CredentialFlags, GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use crate::cli_error::CliError;
 use crate::command::printing::{report, write};
+use crate::flags::{CredentialFlags, GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::stderr;
 

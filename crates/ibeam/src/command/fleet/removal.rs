@@ -12,9 +12,9 @@ use rustix::termios::isatty;
 
 use super::ledger_access::{fleet_error, open_ledger, queue_error};
 use super::queue;
-use crate::cli::QueueFlags;
 use crate::cli_error::CliError;
 use crate::command::printing::print_text;
+use crate::flags::QueueFlags;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::stderr;
 

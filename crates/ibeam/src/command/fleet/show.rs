@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 use super::ledger_access::{FleetSource, open_ledger, queue_error, unknown_task};
 use super::names::{result_text, state_name};
 use super::queue;
-use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::command::printing::report;
+use crate::flags::ReportFormat;
 
 /// The files of a task, by the names that the object has for them.
 const FILES: [(&str, &str); 9] = [

@@ -16,9 +16,9 @@ use super::listing::{Listing, ListingForm};
 use super::live_table::LiveTable;
 use super::names::{counted, result_text, state_name};
 use super::queue;
-use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
 use crate::command::printing::{report, write};
+use crate::flags::ReportFormat;
 use ibeam_agent::progress_line;
 
 /// The time between two looks at the ledger.

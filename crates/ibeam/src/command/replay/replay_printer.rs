@@ -11,8 +11,8 @@ use ibeam_trace::Html;
 
 use super::pace::Pace;
 use super::{ReplayEnd, ReplayOptions};
-use crate::cli::Format;
 use crate::event_printing::event_writer;
+use crate::flags::Format;
 use ibeam_agent::app::BaseContext;
 
 enum ReplayOutput<'a> {

@@ -10,9 +10,9 @@ use super::contract_converter::ContractConverter;
 use super::from_wire::{time_of, to_event};
 use super::replay_printer::ReplayPrinter;
 use super::{ReplayEnd, warn};
-use crate::cli::Format;
 use crate::cli_error::CliError;
 use crate::event_printing::OutputForm;
+use crate::flags::Format;
 use ibeam_agent::app::BaseContext;
 
 /// Shows the intact part of the stream in `lines` and returns the number of its runs. Messages name it `source`.

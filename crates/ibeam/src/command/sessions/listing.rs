@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::super::printing::report;
 use super::{find, report_none};
-use crate::cli::ReportFormat;
 use crate::cli_error::CliError;
+use crate::flags::ReportFormat;
 use ibeam_agent::app::AppContext;
 use ibeam_agent::reports::session_report::{read_events, stored_bytes, stored_sessions, summary_json};
 use ibeam_agent::run::session_error_reason;

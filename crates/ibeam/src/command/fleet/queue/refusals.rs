@@ -9,10 +9,10 @@ use ibeam_protocol::{Sentence, sentence};
 use serde_json::{Value, json};
 
 use super::{connection_options, parse, policy};
-use crate::cli::{GrantFlags, QueueFlags, ReportFormat};
 use crate::cli_error::CliError;
 use crate::command::fleet::ledger_access::queue_error;
 use crate::command::printing::report;
+use crate::flags::{GrantFlags, QueueFlags, ReportFormat};
 use ibeam_agent::app::AppContext;
 
 /// Tasks and the reasons for which they are refused.

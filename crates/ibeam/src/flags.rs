@@ -1,5 +1,10 @@
 //! The flags of the command line, and the options of a run that they ask for.
 
+mod batch_flags;
+mod prompt_line;
+mod queue_flags;
+mod values;
+
 use std::path::PathBuf;
 
 use clap::Args;
@@ -8,11 +13,19 @@ use ibeam_agent::run::SessionTarget;
 use ibeam_agent::run_options::{RunOptions, WorkMode};
 use ibeam_core::FailOn;
 
-use super::flag_values::{BackgroundArg, ErrorFormat, FailOnArg, Format, InputFormat, Mode, Stdin, Switch};
+pub(crate) use self::batch_flags::BatchFlags;
+pub(crate) use self::prompt_line::{PromptLine, parse_flags};
+#[cfg(feature = "nats")]
+pub(crate) use self::queue_flags::CredentialFlags;
+pub(crate) use self::queue_flags::{
+    FleetFlags, GrantFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags,
+};
+use self::values::{BackgroundArg, Mode, Switch};
+pub(crate) use self::values::{ErrorFormat, FailOnArg, Format, InputFormat, ReportFormat, Stdin};
 
 /// The flags, which may come before or after the prompt or the command.
 ///
-/// The structs are the groups in which commands take flags: `command_flags.rs` names them. Help has a flag under the title
+/// The structs are the groups in which commands use flags: the facts of each command name them. Help has a flag under the title
 /// that is its help heading, which `locales/help.txt` translates.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Flags {

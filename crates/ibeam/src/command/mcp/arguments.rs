@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 
-use super::commands::ReportFormat;
+use crate::flags::ReportFormat;
 
 /// The commands of `mcp`.
 #[derive(Subcommand, Clone, Debug)]

@@ -128,3 +128,13 @@ pub(crate) enum BackgroundArg {
     /// Wait for them
     Wait,
 }
+
+/// The format of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}

@@ -5,9 +5,84 @@ use std::path::PathBuf;
 
 use clap::{Subcommand, ValueEnum};
 
-use super::batch_flags::BatchFlags;
-use super::commands::ReportFormat;
-use super::queue_flags::{FleetFlags, GrantFlags, QueueFlags, ReadQueueFlags, SubmissionFlags, WorkerFlags};
+use crate::command::facts::{CommandFacts, NeededFeature};
+use crate::flags::{
+    BatchFlags, FleetFlags, GrantFlags, QueueFlags, ReadQueueFlags, ReportFormat, SubmissionFlags,
+    WorkerFlags,
+};
+
+/// The flags that `fleet run` passes to its runs.
+const RUN_FLAGS: &[&str] = &[
+    "AccessFlags",
+    "InstructionFlags",
+    "LimitFlags",
+    "McpFlags",
+    "ModelFlags",
+    "RuleFlags",
+    "background",
+    "ca_file",
+    "client_cert",
+    "client_key",
+    "endpoint",
+    "fail_on",
+    "header",
+];
+
+pub(super) const FACTS: CommandFacts = CommandFacts::new("fleet").uses(&[]).above(&[
+    CommandFacts::new("apply").uses(&["workspace"]).with_examples(&[
+        "ibeam fleet apply tasks.fleet",
+        "ibeam fleet apply tasks.fleet --patch --only fix-typo",
+    ]),
+    with_queue("cancel").with_examples(&["ibeam fleet cancel --queue tls://nats.example.com/evals"]),
+    CommandFacts::new("delete")
+        .uses(&["force"])
+        .with_flag_help(&[("force", "Delete a fleet with tasks that have no result")])
+        .with_examples(&[
+            "ibeam fleet delete tasks.fleet",
+            "ibeam fleet delete --queue tls://nats.example.com/evals",
+        ]),
+    with_queue("doctor").uses(&["LimitFlags", "mode", "plan"]).with_examples(&[
+        "ibeam fleet doctor --queue tls://nats.example.com/evals --allow-workspaces . --allow-checks",
+    ]),
+    with_queue("events").with_examples(&["ibeam fleet events --queue tls://nats.example.com/evals --follow"]),
+    CommandFacts::new("export").with_examples(&["ibeam fleet export tasks.fleet --atif"]),
+    CommandFacts::new("logs")
+        .uses(&["output_format", "verbose"])
+        .ignores(&["force"])
+        .with_examples(&["ibeam fleet logs fix-typo --follow"]),
+    CommandFacts::new("poll").with_examples(&["ibeam fleet poll tasks.fleet --wait"]),
+    CommandFacts::new("report").with_examples(&[
+        "ibeam fleet report tasks.fleet",
+        "ibeam fleet report old.fleet new.fleet --format html",
+    ]),
+    CommandFacts::new("run").uses(RUN_FLAGS).with_examples(&[
+        "ibeam fleet run tasks.jsonl --jobs 8 --force",
+        "ibeam fleet run matrix.json --matrix",
+        "ibeam fleet run - --dir results --budget-usd 20",
+        "ibeam fleet run tasks.jsonl --batch --batch-deadline 12h",
+        "ibeam fleet run tasks.jsonl --limit 3 --dry-run",
+    ]),
+    CommandFacts::new("run-check").uses(RUN_FLAGS),
+    CommandFacts::new("show").with_examples(&[
+        "ibeam fleet show fix-typo",
+        "ibeam fleet show fix-typo --dir tasks.fleet --format json",
+    ]),
+    CommandFacts::new("status")
+        .with_examples(&["ibeam fleet status tasks.fleet", "ibeam fleet status tasks.fleet --watch"]),
+    with_queue("sync").with_examples(&["ibeam fleet sync tasks.fleet --queue tls://nats.example.com/evals"]),
+    with_queue("worker").uses(RUN_FLAGS).with_examples(&[
+        "ibeam fleet worker --queue tls://nats.example.com/evals --slots 4 --dir /var/lib/ibeam/worker",
+    ]),
+    with_queue("workers").with_examples(&["ibeam fleet workers --queue tls://nats.example.com/evals"]),
+]);
+
+/// Returns the facts about a command that always needs a queue.
+const fn with_queue(name: &'static str) -> CommandFacts {
+    CommandFacts::new(name).needs(NeededFeature {
+        is_built: cfg!(feature = "nats"),
+        missing: "Not in this build: it needs the feature `nats`, see `ibeam help fleet-nats`",
+    })
+}
 
 /// The commands of `fleet`.
 #[derive(Subcommand, Clone, Debug)]
