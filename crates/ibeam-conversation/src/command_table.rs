@@ -1,56 +1,163 @@
-//! The `/` commands of a conversation by name: their descriptions, their completion, and the values that they take.
+//! The `/` commands of a conversation: their names, their descriptions, the values that they take, and their execution, on
+//! the inline screen and in line mode.
 
-use ibeam_output::Catalogue;
-use ibeam_providers::Effort;
-use ibeam_tui::{COMMAND_WORDS, Candidate, TuiLine};
-
+use ibeam_agent::checkpoint::UndoTarget;
+use ibeam_agent::run::session_opener::is_ephemeral;
+use ibeam_agent::run_error::RunError;
 use ibeam_agent::run_options::WorkMode;
+use ibeam_output::Catalogue;
+use ibeam_protocol::sentence;
+use ibeam_providers::Effort;
+use ibeam_tui::{Candidate, Style, TuiLine};
+
+use super::command_display::INFORMATION;
+use super::person_commands::{CommandContext, CommandEnd, Reopening};
+use super::session_status::{StatusItem, status};
+use super::transcript_view::StoredConversation;
+
+/// The function of a command, which gets the text after its name.
+type Execution = fn(&mut CommandContext<'_, '_>, Option<&str>) -> Result<CommandEnd, RunError>;
 
 struct ConversationCommand {
     name: &'static str,
+    /// Other names. A word without a slash counts only if it is alone.
+    aliases: &'static [&'static str],
     description: TuiLine<'static>,
     /// Whether a value may follow the name.
     takes_value: bool,
+    /// Whether it reads the stored session.
+    reads_session: bool,
+    execute: Execution,
 }
 
 impl ConversationCommand {
-    const fn new(name: &'static str, description: TuiLine<'static>) -> Self {
-        Self { name, description, takes_value: false }
+    const fn new(name: &'static str, description: TuiLine<'static>, execute: Execution) -> Self {
+        Self { name, aliases: &[], description, takes_value: false, reads_session: false, execute }
     }
 
-    const fn with_value(name: &'static str, description: TuiLine<'static>) -> Self {
-        Self { name, description, takes_value: true }
+    const fn with_value(self) -> Self {
+        Self { takes_value: true, ..self }
+    }
+
+    const fn with_aliases(self, aliases: &'static [&'static str]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    const fn reading_the_session(self) -> Self {
+        Self { reads_session: true, ..self }
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.name == name || self.aliases.contains(&name)
     }
 }
 
 /// The commands in the order of the help.
 const COMMANDS: [ConversationCommand; 19] = [
-    ConversationCommand::new("/help", TuiLine::CommandHelp),
-    ConversationCommand::with_value("/model", TuiLine::CommandModel),
-    ConversationCommand::with_value("/mode", TuiLine::CommandMode),
-    ConversationCommand::with_value("/effort", TuiLine::CommandEffort),
-    ConversationCommand::with_value("/resume", TuiLine::CommandResume),
-    ConversationCommand::new("/new", TuiLine::CommandNew),
-    ConversationCommand::new("/compact", TuiLine::CommandCompact),
-    ConversationCommand::with_value("/undo", TuiLine::CommandUndo),
-    ConversationCommand::new("/redo", TuiLine::CommandRedo),
-    ConversationCommand::with_value("/diff", TuiLine::CommandDiff),
-    ConversationCommand::new("/transcript", TuiLine::CommandTranscript),
-    ConversationCommand::new("/cost", TuiLine::CommandCost),
-    ConversationCommand::new("/context", TuiLine::CommandContext),
-    ConversationCommand::new("/permissions", TuiLine::CommandPermissions),
-    ConversationCommand::new("/mcp", TuiLine::CommandMcp),
-    ConversationCommand::new("/skills", TuiLine::CommandSkills),
-    ConversationCommand::new("/status", TuiLine::CommandStatus),
-    ConversationCommand::with_value("/export", TuiLine::CommandExport),
-    ConversationCommand::new("/exit", TuiLine::CommandExit),
+    ConversationCommand::new("/help", TuiLine::CommandHelp, |context, _| {
+        let text = help(&context.app().base.catalogue, context.screen.keys());
+        context.screen.print(Style::PLAIN, &text);
+        Ok(CommandEnd::Done)
+    })
+    .with_aliases(&["help", "?"]),
+    ConversationCommand::new("/model", TuiLine::CommandModel, |context, model| match model {
+        None => context.list_models().map(done),
+        Some(model) => Ok(done(context.set_model(model))),
+    })
+    .with_value(),
+    ConversationCommand::new("/mode", TuiLine::CommandMode, |context, mode| match mode {
+        None => Ok(done(context.show_choices(StatusItem::Mode, &mode_names()))),
+        Some(mode) => Ok(context.set_mode(mode)),
+    })
+    .with_value(),
+    ConversationCommand::new("/effort", TuiLine::CommandEffort, |context, effort| match effort {
+        None => Ok(done(context.show_choices(StatusItem::Effort, &effort_names()))),
+        Some(effort) => Ok(context.set_effort(effort)),
+    })
+    .with_value(),
+    ConversationCommand::new("/resume", TuiLine::CommandResume, |context, name| match name {
+        None => context.pick(),
+        Some(name) => Ok(context.resume(name)),
+    })
+    .with_value(),
+    ConversationCommand::new("/new", TuiLine::CommandNew, |_, _| {
+        Ok(CommandEnd::Reopen(Reopening::of_new_session()))
+    })
+    .with_aliases(&["/clear"]),
+    ConversationCommand::new("/compact", TuiLine::CommandCompact, |context, _| Ok(done(context.compact()))),
+    ConversationCommand::new("/undo", TuiLine::CommandUndo, |context, turn| {
+        let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
+        Ok(context.reopen_after_undo(turn.map_or(UndoTarget::LastTurn, |turn| UndoTarget::Turn(turn.get()))))
+    })
+    .with_value(),
+    ConversationCommand::new("/redo", TuiLine::CommandRedo, |context, _| {
+        Ok(context.reopen_after_undo(UndoTarget::LastUndo))
+    }),
+    ConversationCommand::new("/diff", TuiLine::CommandDiff, |context, turn| {
+        let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
+        context.show_diff(turn).map(done)
+    })
+    .with_value()
+    .reading_the_session(),
+    ConversationCommand::new("/transcript", TuiLine::CommandTranscript, |context, _| {
+        let conversation = StoredConversation::new(context.app(), context.session.id());
+        context.screen.show_transcript(&conversation);
+        Ok(CommandEnd::Done)
+    })
+    .reading_the_session(),
+    ConversationCommand::new("/cost", TuiLine::CommandCost, |context, _| Ok(done(context.print_cost())))
+        .reading_the_session(),
+    ConversationCommand::new("/context", TuiLine::CommandContext, |context, _| {
+        Ok(done(context.print_context()))
+    }),
+    ConversationCommand::new("/permissions", TuiLine::CommandPermissions, |context, _| {
+        Ok(done(context.print_rules()))
+    }),
+    ConversationCommand::new("/mcp", TuiLine::CommandMcp, |context, _| Ok(done(context.print_servers()))),
+    ConversationCommand::new("/skills", TuiLine::CommandSkills, |context, _| Ok(done(context.list_skills()))),
+    ConversationCommand::new("/status", TuiLine::CommandStatus, |context, _| {
+        Ok(done(context.screen.print(INFORMATION, &status(context.session))))
+    }),
+    ConversationCommand::new("/export", TuiLine::CommandExport, |context, file| {
+        Ok(done(context.export(file)))
+    })
+    .with_value()
+    .reading_the_session(),
+    ConversationCommand::new("/exit", TuiLine::CommandExit, |_, _| Ok(CommandEnd::Leave))
+        .with_aliases(&["/quit", "exit", "quit"]),
 ];
+
+fn done((): ()) -> CommandEnd {
+    CommandEnd::Done
+}
+
+/// Executes `text` if it is one of the commands.
+///
+/// # Errors
+/// A failure that no further prompt can follow.
+pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Result<CommandEnd, RunError> {
+    let (name, argument) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+    let is_word_of_a_prompt = !name.starts_with('/') && argument.is_some();
+    let command = COMMANDS.iter().find(|command| command.has_name(name) && !is_word_of_a_prompt);
+    let Some(command) = command else { return context.check_command(name, text) };
+    context.echo(text);
+    if argument.is_some() && !command.takes_value {
+        context.print_error(&TuiLine::NoArgument { name });
+        return Ok(CommandEnd::Done);
+    }
+    if command.reads_session && is_ephemeral(context.app()) {
+        context.report_usage(sentence!(
+            "with `--ephemeral` no session is stored, so `{name}` has nothing to read",
+            name,
+        ));
+        return Ok(CommandEnd::Done);
+    }
+    (command.execute)(context, argument)
+}
 
 /// The name for the level of reasoning of the configuration, or else of the model.
 pub(super) const DEFAULT_EFFORT: &str = "default";
-/// The other names of commands.
-const ALIASES: [&str; 2] = ["/clear", "/quit"];
-
 /// Returns the names of the commands, each with its slash.
 pub fn conversation_commands() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
@@ -66,18 +173,6 @@ pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
     let modes = mode_names().into_iter().map(|name| with_word(format!("/mode {name}")));
     let efforts = effort_names().into_iter().map(|name| with_word(format!("/effort {name}")));
     commands.chain(modes).chain(efforts).collect()
-}
-
-/// Whether a name is that of a command. A word without a slash is one only if it is alone.
-pub(super) fn is_built_in(name: &str, has_value: bool) -> bool {
-    COMMANDS.iter().any(|command| command.name == name)
-        || ALIASES.contains(&name)
-        || (!has_value && COMMAND_WORDS.contains(&name))
-}
-
-/// Whether a command takes a value after its name.
-pub(super) fn takes_value(name: &str) -> bool {
-    COMMANDS.iter().any(|command| command.name == name && command.takes_value)
 }
 
 pub(super) fn mode_names() -> Vec<String> {
@@ -97,4 +192,18 @@ pub(super) fn help(catalogue: &Catalogue, keys: &[TuiLine<'_>]) -> String {
         .map(|command| format!("{:<14}{}\n", command.name, catalogue.line(&command.description)));
     let keys: Vec<String> = keys.iter().map(|line| catalogue.line(line)).collect();
     format!("{}\n{}:\n{}", commands.collect::<String>(), catalogue.line(&TuiLine::Keys), keys.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use ibeam_tui::COMMAND_WORDS;
+
+    use super::*;
+
+    #[test]
+    fn the_screen_shows_the_words_without_a_slash_as_commands() {
+        let aliases = COMMANDS.iter().flat_map(|command| command.aliases);
+        let words: Vec<&str> = aliases.copied().filter(|alias| !alias.starts_with('/')).collect();
+        assert_eq!(words, COMMAND_WORDS);
+    }
 }

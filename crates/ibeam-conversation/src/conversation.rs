@@ -12,13 +12,13 @@ use ibeam_tui::{Color, EscapeEffect, Style, TuiLine};
 
 use super::command_display::{CommandDisplay, INFORMATION};
 use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
-use super::person_commands::{self, CommandContext, CommandEnd, Reopening};
+use super::person_commands::{CommandContext, CommandEnd, Reopening};
 use super::report_commands::{changed_app, undo_between};
 use super::session_list::ChosenSession;
 use super::session_status::status_line;
 use super::shell_command::run_shell;
 use super::start_dialog::StartDialog;
-use super::{InteractiveStart, model_setup, trust_question};
+use super::{InteractiveStart, command_table, model_setup, trust_question};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::prompt::Prompt;
 use ibeam_agent::run::front_end::FrontEnd;
@@ -345,7 +345,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 screen: display,
                 options: &mut self.options,
             };
-            match person_commands::execute(&mut context, &text)? {
+            match command_table::execute(&mut context, &text)? {
                 CommandEnd::Leave => return Ok(None),
                 CommandEnd::Reopen(next) => return Ok(Some(next)),
                 CommandEnd::Done => continue,

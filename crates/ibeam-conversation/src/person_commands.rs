@@ -1,20 +1,16 @@
-//! The `/` commands of a conversation, on the inline screen and in line mode.
+//! The work of the `/` commands of a conversation, which `command_table.rs` lists.
 
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_session::SessionError;
 use ibeam_tui::{Color, Style, TuiLine};
 
 use super::command_display::{CommandDisplay, INFORMATION};
-use super::command_table::{
-    DEFAULT_EFFORT, conversation_commands, effort_names, help, is_built_in, mode_names, takes_value,
-};
+use super::command_table::{DEFAULT_EFFORT, conversation_commands, effort_names, mode_names};
 use super::session_list::ChosenSession;
-use super::session_status::{StatusItem, status, status_line, status_value};
-use super::transcript_view::StoredConversation;
+use super::session_status::{StatusItem, status_line, status_value};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::checkpoint::{SessionChanges, UndoTarget};
 use ibeam_agent::run::run_process::RunProcess;
@@ -23,9 +19,6 @@ use ibeam_agent::run::session_opener::{SessionTarget, is_ephemeral};
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::run_options::{RunOptions, WorkMode};
 use ibeam_agent::similar_names;
-
-/// The commands that read the stored session.
-const STORED_SESSION_COMMANDS: [&str; 4] = ["/cost", "/diff", "/export", "/transcript"];
 
 /// The next step after a prompt that may be a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +50,17 @@ pub(super) struct Reopening {
 }
 
 impl Reopening {
+    pub(super) fn of_new_session() -> Self {
+        Self {
+            target: SessionTarget::New,
+            workspace: None,
+            undo: None,
+            shows_past: false,
+            is_other: true,
+            printed: StatusItem::Session,
+        }
+    }
+
     /// Returns the options of the session. Some options concern the first session only.
     pub(super) fn options(&self, before: &RunOptions) -> RunOptions {
         let workspace = self.workspace.clone().or_else(|| before.workspace.clone());
@@ -73,91 +77,13 @@ pub(super) struct CommandContext<'a, 'p> {
     pub(super) options: &'a mut RunOptions,
 }
 
-/// Executes `text` if it is one of the commands.
-///
-/// # Errors
-/// A failure that no further prompt can follow.
-pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Result<CommandEnd, RunError> {
-    let (name, argument) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
-    let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-    let catalogue = Arc::clone(&context.process.app.base.catalogue);
-    if is_built_in(name, argument.is_some()) {
-        context.echo(text);
-        if argument.is_some() && !takes_value(name) {
-            context.print_error(&TuiLine::NoArgument { name });
-            return Ok(CommandEnd::Done);
-        }
-    }
-    if STORED_SESSION_COMMANDS.contains(&name) && is_ephemeral(context.app()) {
-        context.report_usage(sentence!(
-            "with `--ephemeral` no session is stored, so `{name}` has nothing to read",
-            name,
-        ));
-        return Ok(CommandEnd::Done);
-    }
-    match (name, argument) {
-        ("/help", _) | ("help" | "?", None) => {
-            context.screen.print(Style::PLAIN, &help(&catalogue, context.screen.keys()))
-        }
-        ("/status", _) => context.screen.print(INFORMATION, &status(context.session)),
-        ("/model", None) => context.list_models()?,
-        ("/model", Some(model)) => context.set_model(model),
-        ("/mode", None) => context.show_choices(StatusItem::Mode, &mode_names()),
-        ("/mode", Some(mode)) => return Ok(context.set_mode(mode)),
-        ("/effort", None) => context.show_choices(StatusItem::Effort, &effort_names()),
-        ("/effort", Some(effort)) => return Ok(context.set_effort(effort)),
-        ("/resume", None) => return context.pick(),
-        ("/resume", Some(name)) => return Ok(context.resume(name)),
-        ("/new" | "/clear", _) => {
-            return Ok(CommandEnd::Reopen(Reopening {
-                target: SessionTarget::New,
-                workspace: None,
-                undo: None,
-                shows_past: false,
-                is_other: true,
-                printed: StatusItem::Session,
-            }));
-        }
-        ("/compact", _) if context.session.is_unused() => {
-            context.screen.print(INFORMATION, &catalogue.line(&TuiLine::NothingToCompact));
-        }
-        ("/compact", _) => {
-            context.screen.request_compaction();
-            context.screen.print(INFORMATION, &catalogue.line(&TuiLine::CompactRequested));
-        }
-        ("/undo" | "/diff", Some(turn)) if turn.parse::<NonZeroU32>().is_err() => {
-            context.print_error(&TuiLine::NotATurn { name: turn });
-        }
-        ("/undo", turn) => {
-            let number = turn.and_then(|turn| turn.parse().ok());
-            return Ok(context.reopen_after_undo(number.map_or(UndoTarget::LastTurn, UndoTarget::Turn)));
-        }
-        ("/redo", _) => return Ok(context.reopen_after_undo(UndoTarget::LastUndo)),
-        ("/diff", turn) => context.show_diff(turn.and_then(|turn| turn.parse().ok()))?,
-        ("/transcript", _) => {
-            let conversation = StoredConversation::new(context.app(), context.session.id());
-            context.screen.show_transcript(&conversation);
-        }
-        ("/cost", _) => context.print_cost(),
-        ("/context", _) => context.print_context(),
-        ("/permissions", _) => context.print_rules(),
-        ("/mcp", _) => context.print_servers(),
-        ("/skills", _) => context.list_skills(),
-        ("/export", file) => context.export(file),
-        ("/exit" | "/quit", _) | ("exit" | "quit", None) => return Ok(CommandEnd::Leave),
-        (name, _) if looks_like_command(text) => return context.check_command(name, text),
-        _ => return Ok(CommandEnd::IsPrompt),
-    }
-    Ok(CommandEnd::Done)
-}
-
 impl CommandContext<'_, '_> {
     pub(super) fn app(&self) -> &AppContext {
         &self.process.app
     }
 
     /// Prints what the person typed, before the output of the command.
-    fn echo(&self, text: &str) {
+    pub(super) fn echo(&self, text: &str) {
         self.screen.echo(Style::DIM, &format!("❯ {}", text.trim()));
     }
 
@@ -185,7 +111,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Restores files while the session is closed, if there is something to take back.
-    fn reopen_after_undo(&self, target: UndoTarget) -> CommandEnd {
+    pub(super) fn reopen_after_undo(&self, target: UndoTarget) -> CommandEnd {
         if let Some(line) = self.nothing_to_undo(target) {
             self.screen.print(Style::DIM, &self.app().base.catalogue.line(&line));
             return CommandEnd::Done;
@@ -217,12 +143,12 @@ impl CommandContext<'_, '_> {
     }
 
     /// Prints the reason why a command did nothing.
-    fn print_error(&self, line: &TuiLine<'_>) {
+    pub(super) fn print_error(&self, line: &TuiLine<'_>) {
         self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(line));
     }
 
     /// Prints a value and those that could replace it.
-    fn show_choices(&self, item: StatusItem, names: &[String]) {
+    pub(super) fn show_choices(&self, item: StatusItem, names: &[String]) {
         let current = status_value(self.session, item);
         let mark = |name: &String| if *name == current { format!("[{name}]") } else { name.clone() };
         let list = names.iter().map(mark).collect::<Vec<_>>().join(", ");
@@ -236,11 +162,37 @@ impl CommandContext<'_, '_> {
         self.print_error(&TuiLine::UnknownChoice { name, list: &list });
     }
 
-    /// Reports a command that does not exist. Commands of files, skills and servers are prompts.
+    /// Returns the turn that a person has named, if any; `None` after the report of an invalid one.
+    pub(super) fn turn(&self, named: Option<&str>) -> Option<Option<NonZeroU32>> {
+        let Some(named) = named else { return Some(None) };
+        match named.parse::<NonZeroU32>() {
+            Ok(turn) => Some(Some(turn)),
+            Err(_) => {
+                self.print_error(&TuiLine::NotATurn { name: named });
+                None
+            }
+        }
+    }
+
+    pub(super) fn compact(&self) {
+        let line = match self.session.is_unused() {
+            true => TuiLine::NothingToCompact,
+            false => {
+                self.screen.request_compaction();
+                TuiLine::CompactRequested
+            }
+        };
+        self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
+    }
+
+    /// Reports a command that does not exist. Other texts, and commands of files, skills and servers, are prompts.
     ///
     /// # Errors
     /// The reason of a signal.
-    fn check_command(&self, name: &str, text: &str) -> Result<CommandEnd, RunError> {
+    pub(super) fn check_command(&self, name: &str, text: &str) -> Result<CommandEnd, RunError> {
+        if !looks_like_command(text) {
+            return Ok(CommandEnd::IsPrompt);
+        }
         let mut known: Vec<String> = conversation_commands().map(str::to_owned).collect();
         let prompts = self.session.slash_commands().into_iter().map(|command| format!("/{}", command.name));
         let prompts: Vec<String> = prompts.collect();
@@ -267,7 +219,7 @@ impl CommandContext<'_, '_> {
         Ok(CommandEnd::Done)
     }
 
-    fn set_mode(&mut self, name: &str) -> CommandEnd {
+    pub(super) fn set_mode(&mut self, name: &str) -> CommandEnd {
         match WorkMode::from_name(name) {
             Some(mode) => {
                 self.options.mode = mode;
@@ -280,7 +232,7 @@ impl CommandContext<'_, '_> {
         }
     }
 
-    fn set_effort(&mut self, name: &str) -> CommandEnd {
+    pub(super) fn set_effort(&mut self, name: &str) -> CommandEnd {
         if !effort_names().iter().any(|known| known == name) {
             self.report_choice(name, &effort_names());
             return CommandEnd::Done;
@@ -307,7 +259,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Opens another session, which must exist.
-    fn resume(&self, name: &str) -> CommandEnd {
+    pub(super) fn resume(&self, name: &str) -> CommandEnd {
         match ChosenSession::named(self.app(), name) {
             Ok(chosen) => self.open_chosen(chosen),
             Err(failure) => {
@@ -318,7 +270,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Lets the person choose another session.
-    fn pick(&self) -> Result<CommandEnd, RunError> {
+    pub(super) fn pick(&self) -> Result<CommandEnd, RunError> {
         match self.screen.pick_session(self.process, None) {
             Ok(chosen) => Ok(chosen.map_or(CommandEnd::Done, |chosen| self.open_chosen(chosen))),
             Err(failed) if self.process.stop.reason().is_some() => Err(failed),
@@ -334,7 +286,7 @@ impl CommandContext<'_, '_> {
         }
     }
 
-    fn list_skills(&self) {
+    pub(super) fn list_skills(&self) {
         let skills: Vec<_> = self.session.skills().iter().collect();
         if skills.is_empty() {
             self.screen.print(Style::DIM, &self.app().base.catalogue.line(&TuiLine::NoSkills));

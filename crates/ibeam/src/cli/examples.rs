@@ -16,7 +16,8 @@ const MAX_GROUP_EXAMPLES: usize = 4;
 /// first ones.
 pub(super) fn of_command(path: &str) -> Vec<&'static str> {
     match facts_on_path(path).last() {
-        None => PROMPT_EXAMPLES.to_vec(),
+        None if path.is_empty() => PROMPT_EXAMPLES.to_vec(),
+        None => Vec::new(),
         Some(facts) if facts.below.is_empty() => facts.examples.to_vec(),
         Some(facts) => {
             let below = facts.below.iter().filter_map(|facts| facts.examples.first().copied());
