@@ -5,6 +5,7 @@
     reason = "the subcommands are command line programs for developers"
 )]
 
+mod additions;
 mod bench;
 mod callgrind;
 mod clients;
@@ -51,6 +52,8 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Chore {
+    /// Add one throw-away thing of six kinds to a copy of the tree, and check that it compiles
+    Additions,
     /// Run the benches; prints one table
     Bench(bench::Options),
     /// Resume a session of 10,000 turns and receive long answers; prints time and memory
@@ -167,6 +170,7 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> Result<(), Box<dyn Error>> {
     let root = &root();
     match chore {
+        Chore::Additions => additions::run(root)?,
         Chore::Bench(options) => bench::run(root, &options)?,
         Chore::Bounds => full_size_tests::run_bounds(root)?,
         Chore::Clients(options) => clients::run(root, &options)?,

@@ -13,7 +13,7 @@ mod words;
 use std::path::Path;
 
 pub(crate) use named_tests::package_of;
-pub(crate) use tree::TidyError;
+pub(crate) use tree::{TidyError, tracked_files};
 
 /// Prints every finding and fails when there is one.
 pub(crate) fn run(root: &Path) -> Result<(), TidyError> {

@@ -12,11 +12,16 @@ use ibeam_tui::{Candidate, Style, TuiLine};
 
 use super::command_display::INFORMATION;
 use super::person_commands::{CommandContext, CommandEnd, Reopening};
-use super::session_status::{StatusItem, status};
+use super::session_status::status;
 use super::transcript_view::StoredConversation;
 
-/// The function of a command, which gets the text after its name.
-type Execution = fn(&mut CommandContext<'_, '_>, Option<&str>) -> Result<CommandEnd, RunError>;
+/// The function of a command. That of one with a value gets the text after its name.
+enum Execution {
+    Print(fn(&CommandContext<'_, '_>)),
+    Decide(fn(&mut CommandContext<'_, '_>, Option<&str>) -> Result<CommandEnd, RunError>),
+}
+
+use Execution::{Decide, Print};
 
 struct ConversationCommand {
     name: &'static str,
@@ -27,12 +32,12 @@ struct ConversationCommand {
     takes_value: bool,
     /// Whether it reads the stored session.
     reads_session: bool,
-    execute: Execution,
+    execution: Execution,
 }
 
 impl ConversationCommand {
-    const fn new(name: &'static str, description: TuiLine<'static>, execute: Execution) -> Self {
-        Self { name, aliases: &[], description, takes_value: false, reads_session: false, execute }
+    const fn new(name: &'static str, description: TuiLine<'static>, execution: Execution) -> Self {
+        Self { name, aliases: &[], description, takes_value: false, reads_session: false, execution }
     }
 
     const fn with_value(self) -> Self {
@@ -54,81 +59,115 @@ impl ConversationCommand {
 
 /// The commands in the order of the help.
 const COMMANDS: [ConversationCommand; 19] = [
-    ConversationCommand::new("/help", TuiLine::CommandHelp, |context, _| {
-        let text = help(&context.app().base.catalogue, context.screen.keys());
-        context.screen.print(Style::PLAIN, &text);
-        Ok(CommandEnd::Done)
-    })
-    .with_aliases(&["help", "?"]),
-    ConversationCommand::new("/model", TuiLine::CommandModel, |context, model| match model {
-        None => context.list_models().map(done),
-        Some(model) => Ok(done(context.set_model(model))),
-    })
+    ConversationCommand::new("/help", TuiLine::CommandHelp, Print(print_help)).with_aliases(&["help", "?"]),
+    ConversationCommand::new(
+        "/model",
+        TuiLine::CommandModel,
+        Decide(|context, model| {
+            match model {
+                None => context.list_models()?,
+                Some(model) => context.set_model(model),
+            }
+            Ok(CommandEnd::Done)
+        }),
+    )
     .with_value(),
-    ConversationCommand::new("/mode", TuiLine::CommandMode, |context, mode| match mode {
-        None => Ok(done(context.show_choices(StatusItem::Mode, &mode_names()))),
-        Some(mode) => Ok(context.set_mode(mode)),
-    })
+    ConversationCommand::new(
+        "/mode",
+        TuiLine::CommandMode,
+        Decide(|context, mode| Ok(context.set_mode(mode))),
+    )
     .with_value(),
-    ConversationCommand::new("/effort", TuiLine::CommandEffort, |context, effort| match effort {
-        None => Ok(done(context.show_choices(StatusItem::Effort, &effort_names()))),
-        Some(effort) => Ok(context.set_effort(effort)),
-    })
+    ConversationCommand::new(
+        "/effort",
+        TuiLine::CommandEffort,
+        Decide(|context, effort| Ok(context.set_effort(effort))),
+    )
     .with_value(),
-    ConversationCommand::new("/resume", TuiLine::CommandResume, |context, name| match name {
-        None => context.pick(),
-        Some(name) => Ok(context.resume(name)),
-    })
+    ConversationCommand::new(
+        "/resume",
+        TuiLine::CommandResume,
+        Decide(|context, name| match name {
+            None => context.pick(),
+            Some(name) => Ok(context.resume(name)),
+        }),
+    )
     .with_value(),
-    ConversationCommand::new("/new", TuiLine::CommandNew, |_, _| {
-        Ok(CommandEnd::Reopen(Reopening::of_new_session()))
-    })
+    ConversationCommand::new(
+        "/new",
+        TuiLine::CommandNew,
+        Decide(|_, _| Ok(CommandEnd::Reopen(Reopening::of_new_session()))),
+    )
     .with_aliases(&["/clear"]),
-    ConversationCommand::new("/compact", TuiLine::CommandCompact, |context, _| Ok(done(context.compact()))),
-    ConversationCommand::new("/undo", TuiLine::CommandUndo, |context, turn| {
-        let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
-        Ok(context.reopen_after_undo(turn.map_or(UndoTarget::LastTurn, |turn| UndoTarget::Turn(turn.get()))))
-    })
+    ConversationCommand::new("/compact", TuiLine::CommandCompact, Print(|context| context.compact())),
+    ConversationCommand::new(
+        "/undo",
+        TuiLine::CommandUndo,
+        Decide(|context, turn| {
+            let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
+            let target = turn.map_or(UndoTarget::LastTurn, |turn| UndoTarget::Turn(turn.get()));
+            Ok(context.reopen_after_undo(target))
+        }),
+    )
     .with_value(),
-    ConversationCommand::new("/redo", TuiLine::CommandRedo, |context, _| {
-        Ok(context.reopen_after_undo(UndoTarget::LastUndo))
-    }),
-    ConversationCommand::new("/diff", TuiLine::CommandDiff, |context, turn| {
-        let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
-        context.show_diff(turn).map(done)
-    })
+    ConversationCommand::new(
+        "/redo",
+        TuiLine::CommandRedo,
+        Decide(|context, _| Ok(context.reopen_after_undo(UndoTarget::LastUndo))),
+    ),
+    ConversationCommand::new(
+        "/diff",
+        TuiLine::CommandDiff,
+        Decide(|context, turn| {
+            if let Some(turn) = context.turn(turn) {
+                context.show_diff(turn)?;
+            }
+            Ok(CommandEnd::Done)
+        }),
+    )
     .with_value()
     .reading_the_session(),
-    ConversationCommand::new("/transcript", TuiLine::CommandTranscript, |context, _| {
-        let conversation = StoredConversation::new(context.app(), context.session.id());
-        context.screen.show_transcript(&conversation);
-        Ok(CommandEnd::Done)
-    })
+    ConversationCommand::new(
+        "/transcript",
+        TuiLine::CommandTranscript,
+        Print(|context| {
+            let conversation = StoredConversation::new(context.app(), context.session.id());
+            context.screen.show_transcript(&conversation);
+        }),
+    )
     .reading_the_session(),
-    ConversationCommand::new("/cost", TuiLine::CommandCost, |context, _| Ok(done(context.print_cost())))
+    ConversationCommand::new("/cost", TuiLine::CommandCost, Print(|context| context.print_cost()))
         .reading_the_session(),
-    ConversationCommand::new("/context", TuiLine::CommandContext, |context, _| {
-        Ok(done(context.print_context()))
-    }),
-    ConversationCommand::new("/permissions", TuiLine::CommandPermissions, |context, _| {
-        Ok(done(context.print_rules()))
-    }),
-    ConversationCommand::new("/mcp", TuiLine::CommandMcp, |context, _| Ok(done(context.print_servers()))),
-    ConversationCommand::new("/skills", TuiLine::CommandSkills, |context, _| Ok(done(context.list_skills()))),
-    ConversationCommand::new("/status", TuiLine::CommandStatus, |context, _| {
-        Ok(done(context.screen.print(INFORMATION, &status(context.session))))
-    }),
-    ConversationCommand::new("/export", TuiLine::CommandExport, |context, file| {
-        Ok(done(context.export(file)))
-    })
+    ConversationCommand::new("/context", TuiLine::CommandContext, Print(|context| context.print_context())),
+    ConversationCommand::new(
+        "/permissions",
+        TuiLine::CommandPermissions,
+        Print(|context| context.print_rules()),
+    ),
+    ConversationCommand::new("/mcp", TuiLine::CommandMcp, Print(|context| context.print_servers())),
+    ConversationCommand::new("/skills", TuiLine::CommandSkills, Print(|context| context.list_skills())),
+    ConversationCommand::new(
+        "/status",
+        TuiLine::CommandStatus,
+        Print(|context| context.screen.print(INFORMATION, &status(context.session))),
+    ),
+    ConversationCommand::new(
+        "/export",
+        TuiLine::CommandExport,
+        Decide(|context, file| {
+            context.export(file);
+            Ok(CommandEnd::Done)
+        }),
+    )
     .with_value()
     .reading_the_session(),
-    ConversationCommand::new("/exit", TuiLine::CommandExit, |_, _| Ok(CommandEnd::Leave))
+    ConversationCommand::new("/exit", TuiLine::CommandExit, Decide(|_, _| Ok(CommandEnd::Leave)))
         .with_aliases(&["/quit", "exit", "quit"]),
 ];
 
-fn done((): ()) -> CommandEnd {
-    CommandEnd::Done
+fn print_help(context: &CommandContext<'_, '_>) {
+    let text = help(&context.app().base.catalogue, context.screen.keys());
+    context.screen.print(Style::PLAIN, &text);
 }
 
 /// Executes `text` if it is one of the commands.
@@ -153,7 +192,13 @@ pub(super) fn execute(context: &mut CommandContext<'_, '_>, text: &str) -> Resul
         ));
         return Ok(CommandEnd::Done);
     }
-    (command.execute)(context, argument)
+    match command.execution {
+        Print(print) => {
+            print(context);
+            Ok(CommandEnd::Done)
+        }
+        Decide(execute) => execute(context, argument),
+    }
 }
 
 /// The name for the level of reasoning of the configuration, or else of the model.

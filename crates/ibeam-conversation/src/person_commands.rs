@@ -148,7 +148,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Prints a value and those that could replace it.
-    pub(super) fn show_choices(&self, item: StatusItem, names: &[String]) {
+    fn show_choices(&self, item: StatusItem, names: &[String]) {
         let current = status_value(self.session, item);
         let mark = |name: &String| if *name == current { format!("[{name}]") } else { name.clone() };
         let list = names.iter().map(mark).collect::<Vec<_>>().join(", ");
@@ -219,26 +219,31 @@ impl CommandContext<'_, '_> {
         Ok(CommandEnd::Done)
     }
 
-    pub(super) fn set_mode(&mut self, name: &str) -> CommandEnd {
-        match WorkMode::from_name(name) {
-            Some(mode) => {
+    /// Sets the mode of the session; without a name, prints it.
+    pub(super) fn set_mode(&mut self, name: Option<&str>) -> CommandEnd {
+        match name.map(|name| (name, WorkMode::from_name(name))) {
+            Some((_, Some(mode))) => {
                 self.options.mode = mode;
-                self.reopen(None, StatusItem::Mode)
+                return self.reopen(None, StatusItem::Mode);
             }
-            None => {
-                self.report_choice(name, &mode_names());
-                CommandEnd::Done
-            }
+            Some((unknown, None)) => self.report_choice(unknown, &mode_names()),
+            None => self.show_choices(StatusItem::Mode, &mode_names()),
         }
+        CommandEnd::Done
     }
 
-    pub(super) fn set_effort(&mut self, name: &str) -> CommandEnd {
-        if !effort_names().iter().any(|known| known == name) {
-            self.report_choice(name, &effort_names());
-            return CommandEnd::Done;
+    /// Sets the level of reasoning; without a name, prints it.
+    pub(super) fn set_effort(&mut self, name: Option<&str>) -> CommandEnd {
+        let names = effort_names();
+        match name {
+            Some(name) if names.iter().any(|known| known == name) => {
+                self.options.effort = (name != DEFAULT_EFFORT).then(|| name.to_owned());
+                return self.reopen(None, StatusItem::Effort);
+            }
+            Some(unknown) => self.report_choice(unknown, &names),
+            None => self.show_choices(StatusItem::Effort, &names),
         }
-        self.options.effort = (name != DEFAULT_EFFORT).then(|| name.to_owned());
-        self.reopen(None, StatusItem::Effort)
+        CommandEnd::Done
     }
 
     /// Returns the next step after the choice of a session. The one that is open stays open.

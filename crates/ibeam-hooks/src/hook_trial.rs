@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use ibeam_protocol::{Sentence, SessionId, sentence};
-use serde_json::{Map, Value, json};
+use ibeam_protocol::{Sentence, sentence};
+use serde_json::{Map, Value};
 
 use crate::claude_call::ClaudeFields;
 use crate::event_name::EventName;
 use crate::hook_config::{Hook, HookAction, HookConfig};
-use crate::payload::GENERAL_SUBAGENT;
 use crate::process::{ProcessEnd, ProcessOutput};
 use crate::response::{HookResponse, Permission};
 use crate::runner::{FinishedHook, HookRunner};
@@ -142,9 +141,9 @@ impl HookRunner {
             let known = EventName::ALL.map(EventName::as_str).join(", ");
             UnknownEvent { name: name.to_owned(), known }
         })?;
-        let fields = with_keys(self.sample(event), input);
-        let claude_fields = with_keys(claude_sample(event), input);
-        let subject = subject(event, &fields);
+        let fields = with_keys(event.sample(self.workspace()), input);
+        let claude_fields = with_keys(event.claude_sample(), input);
+        let subject = event.subject(&fields);
         let claude = || {
             let keys = ["tool_name", "agent_type", "source", "reason", "trigger"];
             let subject = keys.iter().find_map(|key| claude_fields.get(key)?.as_str()).map(str::to_owned);
@@ -169,124 +168,6 @@ impl HookRunner {
             trials.push(HookTrial { hook: HookListing::new(event, hook), result });
         }
         Ok(trials)
-    }
-
-    /// Returns the sample input of an event of hook files, without the common fields.
-    fn sample(&self, event: EventName) -> Value {
-        let cwd = self.workspace().to_string_lossy();
-        let file = self.workspace().join("example.txt");
-        let file = file.to_string_lossy();
-        let call = json!({"tool_name": "Shell", "tool_input": {"command": "echo hello", "cwd": cwd},
-            "tool_use_id": "call_1", "cwd": cwd});
-        let subagent = json!({"subagent_id": SessionId::random(), "subagent_type": GENERAL_SUBAGENT,
-            "task": "Say hello."});
-        let with = |mut base: Value, more: Value| {
-            if let (Some(base), Value::Object(more)) = (base.as_object_mut(), more) {
-                base.extend(more);
-            }
-            base
-        };
-        match event {
-            EventName::SessionStart => json!({"is_background_agent": false, "composer_mode": "agent"}),
-            EventName::BeforeSubmitPrompt => json!({"prompt": "Say hello.", "attachments": []}),
-            EventName::PreToolUse => call,
-            EventName::BeforeShellExecution => json!({"command": "echo hello", "cwd": cwd, "sandbox": true}),
-            EventName::BeforeMcpExecution => {
-                json!({"tool_name": "echo", "tool_input": "{\"text\":\"hello\"}",
-                "mcp_server_name": "example"})
-            }
-            EventName::BeforeReadFile => json!({"file_path": file, "content": "hello\n", "attachments": []}),
-            EventName::PostToolUse => with(call, json!({"tool_output": "hello\n", "duration": 5})),
-            EventName::PostToolUseFailure => with(
-                call,
-                json!({"error_message": "exit code 1", "failure_type": "error", "is_interrupt": false,
-                    "duration": 5}),
-            ),
-            EventName::AfterShellExecution => {
-                json!({"command": "echo hello", "output": "hello\n", "duration": 5, "sandbox": true})
-            }
-            EventName::AfterMcpExecution => {
-                let result = json!({"content": [{"type": "text", "text": "hello"}], "isError": false});
-                json!({"tool_name": "echo", "tool_input": "{\"text\":\"hello\"}", "mcp_server_name": "example",
-                    "result_json": result.to_string(), "duration": 5})
-            }
-            EventName::AfterFileEdit => {
-                json!({"file_path": file, "edits": [{"old_string": "hello", "new_string": "hello world"}]})
-            }
-            EventName::AfterAgentResponse | EventName::AfterAgentThought => json!({"text": "hello"}),
-            EventName::PreCompact => json!({"trigger": "auto", "context_usage_percent": 90,
-                "context_tokens": 180_000, "context_window_size": 200_000, "message_count": 40,
-                "messages_to_compact": 30, "is_first_compaction": true}),
-            EventName::SubagentStart => with(subagent, json!({"tool_call_id": "call_1"})),
-            EventName::SubagentStop => {
-                with(subagent, json!({"status": "completed", "summary": "hello", "loop_count": 0}))
-            }
-            EventName::Stop => json!({"status": "completed", "loop_count": 0}),
-            EventName::SessionEnd => {
-                json!({"reason": "completed", "final_status": "completed", "duration_ms": 5,
-                    "is_background_agent": false})
-            }
-        }
-    }
-}
-
-/// Returns the sample input of an event of the settings of Claude Code, without the common fields.
-fn claude_sample(event: EventName) -> Value {
-    let mut call =
-        json!({"tool_name": "Bash", "tool_input": {"command": "echo hello"}, "tool_use_id": "call_1"});
-    match event {
-        EventName::SessionStart => json!({"source": "startup"}),
-        EventName::BeforeSubmitPrompt => json!({"prompt": "Say hello."}),
-        EventName::PostToolUse => {
-            if let Some(call) = call.as_object_mut() {
-                call.insert("tool_response".to_owned(), json!({"stdout": "hello\n", "stderr": ""}));
-            }
-            call
-        }
-        EventName::PostToolUseFailure => {
-            if let Some(call) = call.as_object_mut() {
-                call.insert("error".to_owned(), "exit code 1".into());
-            }
-            call
-        }
-        EventName::PreToolUse => call,
-        EventName::SubagentStart => json!({"agent_id": "1", "agent_type": GENERAL_SUBAGENT}),
-        EventName::SubagentStop => json!({"agent_id": "1", "agent_type": GENERAL_SUBAGENT,
-            "stop_hook_active": false, "last_assistant_message": "hello"}),
-        EventName::Stop => json!({"stop_hook_active": false, "last_assistant_message": "hello"}),
-        EventName::SessionEnd => json!({"reason": "other"}),
-        EventName::PreCompact => json!({"trigger": "auto", "custom_instructions": ""}),
-        // Events that these settings do not have.
-        EventName::BeforeShellExecution
-        | EventName::BeforeMcpExecution
-        | EventName::BeforeReadFile
-        | EventName::AfterShellExecution
-        | EventName::AfterMcpExecution
-        | EventName::AfterFileEdit
-        | EventName::AfterAgentResponse
-        | EventName::AfterAgentThought => json!({}),
-    }
-}
-
-/// Returns the subject that matchers of hook files test.
-fn subject(event: EventName, fields: &Value) -> Option<String> {
-    let text = |key: &str| fields.get(key).and_then(Value::as_str).map(str::to_owned);
-    match event {
-        EventName::BeforeShellExecution | EventName::AfterShellExecution => text("command"),
-        EventName::PreToolUse | EventName::PostToolUse | EventName::PostToolUseFailure => text("tool_name"),
-        EventName::BeforeMcpExecution | EventName::AfterMcpExecution => {
-            text("tool_name").map(|name| format!("MCP:{name}"))
-        }
-        EventName::SubagentStart | EventName::SubagentStop => text("subagent_type"),
-        EventName::BeforeReadFile => Some("Read".to_owned()),
-        EventName::AfterFileEdit => Some("Edit".to_owned()),
-        EventName::AfterAgentResponse
-        | EventName::AfterAgentThought
-        | EventName::PreCompact
-        | EventName::SessionStart
-        | EventName::BeforeSubmitPrompt
-        | EventName::Stop
-        | EventName::SessionEnd => None,
     }
 }
 

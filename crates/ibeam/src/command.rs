@@ -37,6 +37,7 @@ use std::sync::Arc;
 use clap::Subcommand;
 use ibeam_agent::app::{AppContext, BaseContext, ConfigUse};
 use ibeam_agent::stderr;
+use ibeam_protocol::Reason;
 
 use self::facts::CommandGroup;
 pub(crate) use self::facts::{CommandFacts, FlagSet};
@@ -86,13 +87,19 @@ macro_rules! commands {
             /// # Errors
             /// The error of the command.
             pub(crate) fn execute(&self, app: &Arc<AppContext>, call: Call<'_>) -> Result<ExitCode, CliError> {
-                if self.config_use() == ConfigUse::Incidental {
-                    app.base.config_errors.iter().for_each(|error| {
-                        stderr::write_line(&format!("warning: {}", app.base.catalogue.reason(error).message));
-                    });
+                let config_use = self.config_use();
+                if config_use == ConfigUse::Incidental {
+                    app.base.config_errors.iter().for_each(|error| warn(app, error));
                 }
-                match self {
+                let code = match self {
                     $($(Self::$command(args) => args.execute(app, call),)+)+
+                }?;
+                match app.base.config_errors.split_first() {
+                    Some((first, rest)) if config_use == ConfigUse::Shown => {
+                        rest.iter().for_each(|error| warn(app, error));
+                        Err(first.clone().into())
+                    }
+                    Some(_) | None => Ok(code),
                 }
             }
 
@@ -149,6 +156,10 @@ commands! {
         Completions(reference::CompletionsArgs),
         Shim(shim::ShimArgs),
         Complete(complete::CompleteArgs);
+}
+
+fn warn(app: &AppContext, error: &Reason) {
+    stderr::write_line(&format!("warning: {}", app.base.catalogue.reason(error).message));
 }
 
 /// Returns the facts about the command at a path, e.g. `fleet run`, after those about the commands above it.

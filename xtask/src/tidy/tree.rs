@@ -29,7 +29,7 @@ pub(super) fn output_of(root: &Path, program: &str, args: &[&str]) -> Result<Str
 }
 
 /// Returns the files of the tree that git tracks or would track, relative to the root.
-pub(super) fn tracked_files(root: &Path) -> Result<Vec<String>, TidyError> {
+pub(crate) fn tracked_files(root: &Path) -> Result<Vec<String>, TidyError> {
     let listed = output_of(root, "git", &["ls-files", "--cached", "--others", "--exclude-standard"])?;
     Ok(listed.lines().filter(|path| root.join(path).is_file()).map(str::to_owned).collect())
 }
