@@ -112,8 +112,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model_table::{CacheForm, InstructionRole};
-    use crate::model_traits::ModelTraits;
+    use crate::model_traits::{CacheForm, InstructionRole, ModelTraits};
     use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
     use crate::reasoning::{Effort, Reasoning};
     use crate::request_rules::{RequestRule, RequestRules};

@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer_state::AnswerState;
-use crate::batch::BatchApi;
 use crate::call_id::CallIdForm;
 use crate::listed_model::{ListedModel, parse_model_list};
 use crate::model_traits::ModelTraits;
@@ -121,7 +120,7 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     }
 
     /// Returns the batch API for the requests of this protocol; `None` if there is none.
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+    fn batch_kind(&self) -> Option<BatchKind> {
         None
     }
 
@@ -167,6 +166,15 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         let status = status.or_else(|| status_from_kind(&error.kind)).unwrap_or(500);
         FailureClass::from_error(status, error, model)
     }
+}
+
+/// A batch API, which [`batch_api`](crate::batch::batch_api) implements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchKind {
+    Anthropic,
+    Gemini,
+    OpenAiChat,
+    OpenAiResponses,
 }
 
 /// The WebSocket mode of an API: one connection serves many requests, and a request that continues the last response has
@@ -291,11 +299,6 @@ pub struct RequestSettings<'a> {
 }
 
 impl<'a> RequestSettings<'a> {
-    /// Returns the settings for a model of an unknown service.
-    pub fn new(model: &'a str) -> Self {
-        Self { traits: ModelTraits::find("", model), ..Self::for_unknown_model(model) }
-    }
-
     /// Returns the settings for a model that is not in the model table.
     pub const fn for_unknown_model(model: &'a str) -> Self {
         Self {

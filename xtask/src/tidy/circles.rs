@@ -18,7 +18,6 @@ const MAX_FILES: usize = 8;
 const LIMITS: &[(&str, usize)] = &[
     ("crates/ibeam-agent", 22),
     ("crates/ibeam-fleet", 19),
-    ("crates/ibeam-providers", 64),
     ("crates/ibeam-tools", 41),
 ];
 

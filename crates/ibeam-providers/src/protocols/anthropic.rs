@@ -12,10 +12,10 @@ use ibeam_core::{JsonSchema, ModelRequest};
 use ibeam_protocol::Message;
 
 use crate::answer_format::messages_schema;
-use crate::batch::{AnthropicBatches, BatchApi};
 use crate::request_rules::RequestRule;
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
 };
 
 pub(super) use decoder::Decoder;
@@ -90,8 +90,8 @@ impl WireProtocol for AnthropicMessages {
         write_messages(messages, ENVELOPE, settings, body)
     }
 
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
-        Some(&AnthropicBatches)
+    fn batch_kind(&self) -> Option<BatchKind> {
+        Some(BatchKind::Anthropic)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -15,7 +15,7 @@ use super::anthropic::{Envelope, write_messages, write_request};
 use super::bedrock::{bearer_header, classify_error, models_url, parse_error, parse_models, path_segment};
 use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
-use crate::model_table::CacheForm;
+use crate::model_traits::CacheForm;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
     AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,

@@ -19,11 +19,11 @@ use serde_json::Value;
 
 pub(super) use thinking::Level;
 
-use crate::batch::{BatchApi, GeminiBatches};
 use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
 };
 
 /// Gemini at one of its two services.
@@ -94,9 +94,9 @@ impl WireProtocol for Gemini {
         request::write_messages(messages, self.name(), settings, body)
     }
 
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+    fn batch_kind(&self) -> Option<BatchKind> {
         match self {
-            Self::AiStudio => Some(&GeminiBatches),
+            Self::AiStudio => Some(BatchKind::Gemini),
             // Vertex AI reads batches from its own storage.
             Self::Vertex => None,
         }

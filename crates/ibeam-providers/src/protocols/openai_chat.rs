@@ -16,9 +16,9 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
-use crate::batch::{BatchApi, OpenAiBatches};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol,
+    count_calls,
 };
 use ibeam_http::base_url::append_path;
 
@@ -64,8 +64,8 @@ impl WireProtocol for OpenAiChat {
         request::write_messages(messages, settings, body)
     }
 
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
-        Some(&OpenAiBatches { path: "/v1/chat/completions" })
+    fn batch_kind(&self) -> Option<BatchKind> {
+        Some(BatchKind::OpenAiChat)
     }
 
     /// OpenAI names the other API: "use /v1/responses".

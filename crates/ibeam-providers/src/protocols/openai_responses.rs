@@ -14,12 +14,11 @@ use std::sync::Arc;
 use ibeam_core::ModelRequest;
 use ibeam_protocol::Message;
 
-use crate::batch::{BatchApi, OpenAiBatches};
 use crate::request_rules::RequestRule;
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode, WireProtocol,
-    count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode,
+    WireProtocol, count_calls,
 };
 use ibeam_http::base_url::append_path;
 
@@ -76,8 +75,8 @@ impl WireProtocol for OpenAiResponses {
         Some(&websocket_mode::ResponsesOverWebSocket)
     }
 
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
-        Some(&OpenAiBatches { path: "/v1/responses" })
+    fn batch_kind(&self) -> Option<BatchKind> {
+        Some(BatchKind::OpenAiResponses)
     }
 
     /// A server without this API has no such path. Azure reports models that it does not serve over this API with 400.
