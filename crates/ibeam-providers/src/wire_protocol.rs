@@ -81,28 +81,8 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Returns a request body as JSON, without the messages of the conversation. Its last key is the list of messages,
-    /// so that the body ends in `]}`.
-    ///
-    /// # Errors
-    /// Errors of the serialiser. A conversation cannot cause them.
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error>;
-
-    /// Appends `messages` to `body`, which ends inside its list of messages, and returns the part that later requests
-    /// can reuse.
-    ///
-    /// # Errors
-    /// Errors of the serialiser. A conversation cannot cause them.
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error>;
+    /// Returns the writer of request bodies.
+    fn request_writer(&self) -> RequestWriter;
 
     /// Whether requests can have documents. All of them can have images.
     fn accepts_documents(&self) -> bool {
@@ -168,6 +148,20 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     }
 }
 
+/// The functions that write the two parts of a request body. Their errors are those of the serialiser; a conversation
+/// cannot cause them.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestWriter {
+    /// Returns a request body as JSON, without the messages of the conversation. Its last key is the list of messages,
+    /// so that the body ends in `]}`.
+    pub write_request: fn(&ModelRequest, &RequestSettings<'_>) -> Result<Vec<u8>, serde_json::Error>,
+    pub write_messages: WriteMessages,
+}
+
+/// Appends messages to a body, which ends inside its list of messages, and returns the part that later requests can reuse.
+type WriteMessages =
+    fn(&[Arc<Message>], &RequestSettings<'_>, &mut Vec<u8>) -> Result<StablePrefix, serde_json::Error>;
+
 /// A batch API, which [`batch_api`](crate::batch::batch_api) implements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchKind {
@@ -184,7 +178,7 @@ pub trait WebSocketMode: fmt::Debug + Send + Sync {
     fn write_message(&self, body: &[u8]) -> Vec<u8>;
 
     /// Returns the message for a request that continues a response. `body` is the JSON body without messages, as
-    /// [`WireProtocol::write_request`] returns it; `messages` is a JSON list of the messages after the response.
+    /// [`RequestWriter::write_request`] returns it; `messages` is a JSON list of the messages after the response.
     fn write_continuation(&self, body: &[u8], response_id: &str, messages: &[u8]) -> Vec<u8>;
 
     /// Reads an error of the service; `None` for any other message.
