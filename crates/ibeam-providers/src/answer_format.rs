@@ -7,7 +7,7 @@ use ibeam_core::{JsonSchema, ModelRequest};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::model_table::SchemaForm;
+use crate::model_traits::SchemaForm;
 use crate::wire_protocol::{Quirks, RequestSettings};
 
 /// The name of the schema, which the API requires.

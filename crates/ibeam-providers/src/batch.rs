@@ -20,13 +20,10 @@ use std::time::SystemTime;
 use futures_util::future::BoxFuture;
 use ibeam_core::ProviderError;
 
-pub use client::{BatchClient, FoundBatch};
+pub use client::{BatchClient, FoundBatch, batch_api};
 pub use parking::{ParkedRequest, ParkingProvider, RequestStore};
 pub use plain_body::remove_stream_keys;
 
-pub(crate) use anthropic::AnthropicBatches;
-pub(crate) use gemini::GeminiBatches;
-pub(crate) use openai::OpenAiBatches;
 use service::Service;
 
 /// A batch API. The methods that send requests are for [`BatchClient`].

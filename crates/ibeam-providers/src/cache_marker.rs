@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ibeam_protocol::Message;
 use serde::Serialize;
 
-use crate::model_table::CacheForm;
+use crate::model_traits::CacheForm;
 use crate::wire_protocol::RequestSettings;
 
 /// The number of breakpoints that move with the conversation. Anthropic accepts four; one is after the system prompt.
@@ -81,7 +81,7 @@ fn is_input(message: &Message) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model_traits::ModelTraits;
+    use crate::model_table::traits_of;
     use crate::wire_protocol::Quirks;
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             ("openai", "gpt-4o", false),
             ("openai", "o3", false),
         ] {
-            let traits = ModelTraits::find(provider, model);
+            let traits = traits_of(provider, model);
             for cache_breakpoints in [true, false] {
                 let quirks = Quirks { cache_breakpoints, ..Quirks::DEFAULT };
                 let settings = RequestSettings::for_unknown_model(model);

@@ -2,11 +2,11 @@
 //!
 //! The modules form layers; each uses only those above it in this list.
 //!
-//! 1. Independent of any API: lenient JSON, calls written as text, answer drafts and
-//!    their limits, errors.
+//! 1. Independent of any API: lenient JSON, calls written as text, answer drafts and their limits, errors, and what a model
+//!    accepts ([`ModelTraits`]).
 //! 2. [`wire_protocol`]: the trait that every API implements, and [`BodyDecoder`], which feeds its decoders.
 //! 3. [`protocols`]: one module per API, and the one list of them.
-//! 4. Data: [`provider_table`], [`model_table`], prices.
+//! 4. Data: [`model_table`], [`provider_table`], prices.
 //! 5. The HTTP client: endpoint, keys, transport, WebSocket connections, [`recording`] and replay of its traffic, [`HttpProvider`],
 //!    and the [batch APIs](batch).
 //!
@@ -69,11 +69,11 @@ pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};
 pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ListedThinkingForm};
 pub use model_table::{
-    Abilities, CacheForm, InstructionRole, KnownModel, SchemaForm, TABLE_DATE, find_model, known_model,
-    known_models, maker_of, model_label, models_of, newest_of_family, retired_model,
+    Abilities, KnownModel, TABLE_DATE, find_model, known_model, known_models, maker_of, model_label,
+    models_of, newest_of_family, retired_model, traits_of,
 };
 pub use model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
-pub use model_traits::ModelTraits;
+pub use model_traits::{CacheForm, InstructionRole, ModelTraits, SchemaForm};
 pub use prices::{batch_prices, parse_prices};
 pub use protocols::{DEFAULT_PROTOCOL, PROTOCOLS, find_protocol};
 pub use provider_table::{KnownProvider, PROVIDERS, known_provider};

@@ -11,8 +11,9 @@ mod row;
 use std::sync::{Mutex, PoisonError};
 
 pub use self::blocks::TABLE_DATE;
-pub use self::row::{Abilities, CacheForm, InstructionRole, KnownModel, ModelWire, RetiredModel, SchemaForm};
+pub use self::row::{Abilities, KnownModel, ModelWire, RetiredModel};
 use crate::model_name::{bare_name, without_date, without_region, without_tag};
+use crate::model_traits::ModelTraits;
 use crate::provider_table::{PROVIDERS, known_provider};
 
 /// The providers whose models cost the list price at every other service, such as clouds and gateways.
@@ -87,6 +88,12 @@ fn row_of_maker(maker: &'static str, provider: &str, id: &str, bare: &str) -> Op
 /// Returns what is known about a model, wherever it is used.
 pub fn known_model(id: &str) -> Option<KnownModel> {
     find_model(maker_of(id).unwrap_or_default(), id)
+}
+
+/// Returns the traits of a model at a provider, or wherever it is used if the provider is empty.
+pub fn traits_of(provider: &str, id: &str) -> ModelTraits {
+    let model = if provider.is_empty() { known_model(id) } else { find_model(provider, id) };
+    model.as_ref().map_or(ModelTraits::UNKNOWN, ModelTraits::from)
 }
 
 /// Returns a model that its provider has retired.

@@ -1,6 +1,5 @@
 //! The parts and settings of a request that a model accepts: data of the model table, or of the configuration, that the writers of requests follow.
 
-use crate::model_table::{CacheForm, InstructionRole, KnownModel, SchemaForm, find_model, known_model};
 use crate::model_thinking::ModelThinking;
 use crate::request_rules::{RequestRule, RequestRules};
 
@@ -34,33 +33,77 @@ impl ModelTraits {
         instruction_role: None,
     };
 
-    /// Returns the traits with which requests ask for the thoughts too, because someone reads them.
-    pub fn with_shown_thinking(model: &KnownModel) -> Self {
-        Self { rules: model.rules, ..Self::from(model) }
-    }
-
     /// Whether the model has a rule.
     pub(crate) fn has(&self, rule: RequestRule) -> bool {
         self.rules.has(rule)
     }
+}
 
-    /// Returns the traits of a model at a provider, or wherever it is used if the provider is empty.
-    pub fn find(provider: &str, id: &str) -> Self {
-        let model = if provider.is_empty() { known_model(id) } else { find_model(provider, id) };
-        model.as_ref().map_or(Self::UNKNOWN, Self::from)
+/// A form of explicit cache breakpoints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheForm {
+    /// `prompt_cache_breakpoint`, as OpenAI defines it.
+    Breakpoints,
+    /// `cache_control`, as gateways take it over from Anthropic.
+    CacheControl,
+    /// `cachePoint` of Converse.
+    Points,
+    /// `cachePoint` of Converse after the system prompt only.
+    SystemPoints,
+}
+
+impl CacheForm {
+    /// Returns the form of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "breakpoints" => Some(Self::Breakpoints),
+            "cache_control" => Some(Self::CacheControl),
+            "points" => Some(Self::Points),
+            "system_points" => Some(Self::SystemPoints),
+            _ => None,
+        }
     }
 }
 
-impl From<&KnownModel> for ModelTraits {
-    fn from(model: &KnownModel) -> Self {
-        Self {
-            thinking: model.thinking,
-            reasons: model.abilities.reasoning,
-            images: model.abilities.images,
-            cache: model.cache,
-            schema: model.schema,
-            rules: model.rules.without(RequestRule::OmittedThinking),
-            instruction_role: model.instruction_role,
+/// The form in which a request asks for an answer that matches a JSON Schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchemaForm {
+    /// `output_config.format` of the Messages API, `outputConfig.textFormat` of Converse.
+    OutputConfig,
+    /// The schema field of the API, also together with tools.
+    JsonSchema,
+    /// The system prompt alone.
+    Prompt,
+}
+
+impl SchemaForm {
+    /// Returns the form of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "output_config" => Some(Self::OutputConfig),
+            "json_schema" => Some(Self::JsonSchema),
+            "prompt" => Some(Self::Prompt),
+            _ => None,
+        }
+    }
+}
+
+/// The role of a message with instructions that follow later in a conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionRole {
+    /// `system`, between a message of the user and an answer, as Anthropic defines it.
+    System,
+    /// `developer`, anywhere, as OpenAI defines it.
+    Developer,
+}
+
+impl InstructionRole {
+    /// Returns the role of this word, as the table and configuration files spell it.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "system" => Some(Self::System),
+            "developer" => Some(Self::Developer),
+            _ => None,
         }
     }
 }

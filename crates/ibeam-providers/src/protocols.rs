@@ -10,6 +10,7 @@ pub mod cohere;
 pub mod gemini;
 pub mod gemini_interactions;
 mod media_parts;
+mod messages_thinking;
 pub mod ollama;
 pub mod openai_chat;
 pub mod openai_responses;

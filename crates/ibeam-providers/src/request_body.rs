@@ -54,15 +54,16 @@ impl RequestBodyBuilder {
         request: &ModelRequest,
         settings: &RequestSettings<'_>,
     ) -> Result<Bytes, serde_json::Error> {
+        let writer = protocol.request_writer();
         let mut last = match self.last.take().filter(|last| last.is_prefix_of(request)) {
             Some(last) => last,
-            None => CachedBody::from_scratch(request, protocol.write_request(request, settings)?),
+            None => CachedBody::from_scratch(request, (writer.write_request)(request, settings)?),
         };
         // Reuses the allocation, unless the last request is still being sent.
         let mut body = Vec::from(last.body);
         body.truncate(last.stable.bytes);
         let messages = request.messages.get(last.stable.messages..).unwrap_or_default();
-        let StablePrefix { messages, bytes } = protocol.write_messages(messages, settings, &mut body)?;
+        let StablePrefix { messages, bytes } = (writer.write_messages)(messages, settings, &mut body)?;
         body.extend_from_slice(BODY_END);
         last.stable = StablePrefix { messages: last.stable.messages + messages, bytes };
         last.messages.extend(request.messages.iter().skip(last.messages.len()).cloned());
@@ -112,8 +113,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::model_table::{CacheForm, InstructionRole};
-    use crate::model_traits::ModelTraits;
+    use crate::model_traits::{CacheForm, InstructionRole, ModelTraits};
     use crate::protocols::{OPENAI_CHAT, PROTOCOLS};
     use crate::reasoning::{Effort, Reasoning};
     use crate::request_rules::{RequestRule, RequestRules};

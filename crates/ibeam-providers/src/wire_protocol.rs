@@ -12,7 +12,6 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::answer_state::AnswerState;
-use crate::batch::BatchApi;
 use crate::call_id::CallIdForm;
 use crate::listed_model::{ListedModel, parse_model_list};
 use crate::model_traits::ModelTraits;
@@ -82,28 +81,8 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
         true
     }
 
-    /// Returns a request body as JSON, without the messages of the conversation. Its last key is the list of messages,
-    /// so that the body ends in `]}`.
-    ///
-    /// # Errors
-    /// Errors of the serialiser. A conversation cannot cause them.
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error>;
-
-    /// Appends `messages` to `body`, which ends inside its list of messages, and returns the part that later requests
-    /// can reuse.
-    ///
-    /// # Errors
-    /// Errors of the serialiser. A conversation cannot cause them.
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error>;
+    /// Returns the writer of request bodies.
+    fn request_writer(&self) -> RequestWriter;
 
     /// Whether requests can have documents. All of them can have images.
     fn accepts_documents(&self) -> bool {
@@ -121,7 +100,7 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     }
 
     /// Returns the batch API for the requests of this protocol; `None` if there is none.
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+    fn batch_kind(&self) -> Option<BatchKind> {
         None
     }
 
@@ -169,6 +148,29 @@ pub trait WireProtocol: fmt::Debug + Send + Sync {
     }
 }
 
+/// The functions that write the two parts of a request body. Their errors are those of the serialiser; a conversation
+/// cannot cause them.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestWriter {
+    /// Returns a request body as JSON, without the messages of the conversation. Its last key is the list of messages,
+    /// so that the body ends in `]}`.
+    pub write_request: fn(&ModelRequest, &RequestSettings<'_>) -> Result<Vec<u8>, serde_json::Error>,
+    pub write_messages: WriteMessages,
+}
+
+/// Appends messages to a body, which ends inside its list of messages, and returns the part that later requests can reuse.
+type WriteMessages =
+    fn(&[Arc<Message>], &RequestSettings<'_>, &mut Vec<u8>) -> Result<StablePrefix, serde_json::Error>;
+
+/// A batch API, which [`batch_api`](crate::batch::batch_api) implements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchKind {
+    Anthropic,
+    Gemini,
+    OpenAiChat,
+    OpenAiResponses,
+}
+
 /// The WebSocket mode of an API: one connection serves many requests, and a request that continues the last response has
 /// only the new messages. The events of a response are the data of the events over HTTP.
 pub trait WebSocketMode: fmt::Debug + Send + Sync {
@@ -176,7 +178,7 @@ pub trait WebSocketMode: fmt::Debug + Send + Sync {
     fn write_message(&self, body: &[u8]) -> Vec<u8>;
 
     /// Returns the message for a request that continues a response. `body` is the JSON body without messages, as
-    /// [`WireProtocol::write_request`] returns it; `messages` is a JSON list of the messages after the response.
+    /// [`RequestWriter::write_request`] returns it; `messages` is a JSON list of the messages after the response.
     fn write_continuation(&self, body: &[u8], response_id: &str, messages: &[u8]) -> Vec<u8>;
 
     /// Reads an error of the service; `None` for any other message.
@@ -291,11 +293,6 @@ pub struct RequestSettings<'a> {
 }
 
 impl<'a> RequestSettings<'a> {
-    /// Returns the settings for a model of an unknown service.
-    pub fn new(model: &'a str) -> Self {
-        Self { traits: ModelTraits::find("", model), ..Self::for_unknown_model(model) }
-    }
-
     /// Returns the settings for a model that is not in the model table.
     pub const fn for_unknown_model(model: &'a str) -> Self {
         Self {

@@ -15,10 +15,10 @@ use std::time::Duration;
 use ibeam_policy::{PathPolicy, read_only_git_entries};
 use ibeam_sandbox::{Confinement, paths_that_may_exist};
 
-use crate::files::FileIds;
+use crate::file_id::FileIds;
 use crate::git_directory::{GitDirectories, read_pointer};
 use crate::git_index;
-use crate::shell::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits, fresh_from};
+use crate::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits, fresh_from};
 use crate::workspace::Workspace;
 
 /// Maximum entries that are searched for paths that deny rules cover.

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 
 use crate::beneath;
 use crate::file_error::{FileAction, FileError};
-use crate::files::identity;
+use crate::file_id::file_id;
 use crate::workspace::Workspace;
 
 /// A directory entry that exists or will be created.
@@ -120,7 +120,7 @@ pub(crate) fn open_regular(directory: BorrowedFd<'_>, name: &OsStr) -> Result<(F
         let file = rustix::io::retry_on_intr(|| rustix::fs::openat(directory, name, flags, Mode::empty()))?;
         let opened = rustix::fs::fstat(&file)?;
         let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        if identity(&opened) == identity(&named) {
+        if file_id(&opened) == file_id(&named) {
             return Ok((File::from(file), named));
         }
     }

@@ -14,7 +14,8 @@ use crate::blocking::EndFlag;
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::editor_lock::{EditorLock, RequestPermit};
 use crate::file_error::{FileAction, FileError};
-use crate::files::{Files, identity};
+use crate::file_id::file_id;
+use crate::files::Files;
 use crate::text_format::TextFormat;
 use crate::workspace::ResolvedPath;
 
@@ -152,7 +153,7 @@ impl EditorTurn<'_> {
         let requested = entry.requested.as_str();
         let now =
             DirEntryAt::find(self.files.workspace(), requested, &path.real, Parents::Required)?.stat()?;
-        if now.as_ref().map(identity) == stat.map(identity) {
+        if now.as_ref().map(file_id) == stat.map(file_id) {
             return Ok(());
         }
         Err(FileError::refused(requested, "was replaced by another program meanwhile; try again"))

@@ -2,10 +2,10 @@
 //!
 //! Reads a bounded part, never waits, and changes nothing but a temporary file that the killed write left.
 
+use crate::bounded_read::read_up_to;
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::{FileAction, FileError};
 use crate::files::Files;
-use crate::read::read_up_to;
 use crate::staging;
 
 /// Larger files are not compared.

@@ -5,7 +5,6 @@
 //! in another file.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -17,6 +16,7 @@ use crate::confinement::denied_files;
 use crate::dir_cache::DirCache;
 use crate::editor_files::EditorFiles;
 use crate::file_error::{FileAction, FileError};
+use crate::file_id::{FileIds, file_id};
 use crate::git_directory::git_directory_configured_by;
 use crate::known_contents::KnownContents;
 use crate::offload::run_within_time_limit;
@@ -72,9 +72,6 @@ impl ReadPolicy {
         self.links().iter().filter_map(move |(real, named)| Some(named.join(path.strip_prefix(real).ok()?)))
     }
 }
-
-/// Files by device and inode.
-pub(crate) type FileIds = HashSet<(u64, u64)>;
 
 impl Files {
     pub(crate) fn new(
@@ -162,7 +159,7 @@ impl Files {
     /// # Errors
     /// The file is such a link.
     pub(crate) fn check_hard_links(&self, requested: &str, stat: &Stat) -> Result<(), FileError> {
-        if stat.st_nlink > 1 && self.denied_files().contains(&identity(stat)) {
+        if stat.st_nlink > 1 && self.denied_files().contains(&file_id(stat)) {
             let reason = format!("`{requested}` is another name of a file that may not be read").into();
             return Err(FileError::DeniedByPolicy { path: requested.to_owned(), reason });
         }
@@ -273,11 +270,6 @@ impl TargetPath {
     pub(crate) fn into_resolved(self, action: FileAction, path: &str) -> Result<ResolvedPath, FileError> {
         self.0.map_err(|unresolved| FileError::unreachable(action, path, unresolved.error))
     }
-}
-
-/// Returns the device and inode of a file.
-pub(crate) fn identity(stat: &Stat) -> (u64, u64) {
-    (stat.st_dev, stat.st_ino)
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use ibeam_protocol::sentence;
 use rustix::fs::Stat;
 
 use crate::blocking::EndFlag;
+use crate::bounded_read::{SAMPLE_BYTES, SCAN_LIMIT, read_up_to};
 use crate::dir_entry::DirEntryAt;
 use crate::file_error::{FileAction, FileError};
-use crate::read::{SAMPLE_BYTES, SCAN_LIMIT, read_up_to};
 use crate::workspace::ResolvedPath;
 
 /// The number of files in the list. A further one replaces the least recently used one.

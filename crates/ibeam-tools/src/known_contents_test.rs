@@ -6,8 +6,8 @@ use ibeam_protocol::ToolOutcome;
 use serde_json::{Value, json};
 
 use super::{ContentDigest, KnownContents, MAX_FILES};
+use crate::bounded_read::SAMPLE_BYTES;
 use crate::fixture::{Fixture, failure, success};
-use crate::read::SAMPLE_BYTES;
 use crate::workspace::ResolvedPath;
 
 const OLD: &str = "one\ntwo\nthree\n";

@@ -5,8 +5,6 @@
 
 mod line_window;
 
-use std::fs::File;
-use std::io::Read as _;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
@@ -20,6 +18,7 @@ use serde_json::Value;
 use crate::arguments::{self, Arguments, lenient};
 use crate::attachment::{self, AttachmentError};
 use crate::blocking::{self, EndFlag};
+use crate::bounded_read::{SAMPLE_BYTES, SCAN_LIMIT, read_up_to};
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, TargetPath};
@@ -34,10 +33,6 @@ const MEDIA_DESCRIPTION: &str = " Images (PNG, JPEG, GIF, WebP) and PDF files ar
 const LINE_LIMIT: u64 = 2000;
 /// Maximum bytes of text of a call.
 const CONTENT_LIMIT: usize = 256 << 10;
-/// Maximum bytes of the file that are read; beyond them the totals are lower bounds.
-pub(crate) const SCAN_LIMIT: u64 = 512 << 20;
-/// The number of bytes from which the encoding is detected.
-pub(crate) const SAMPLE_BYTES: usize = 1 << 20;
 
 /// Reads a file of the workspace.
 pub(crate) struct Read {
@@ -205,16 +200,6 @@ fn scan(
     let is_steady = (before.st_size, before.st_mtime, before.st_mtime_nsec)
         == (after.st_size, after.st_mtime, after.st_mtime_nsec);
     Ok(FileContent::Text(Scan { window, is_steady, digest: complete.then(|| digest.finish()) }))
-}
-
-/// Reads at most `limit` bytes; fewer only at the end, or where a file of /proc has no more data at present.
-pub(crate) fn read_up_to(file: &mut File, limit: usize) -> std::io::Result<Vec<u8>> {
-    // Most files are smaller: their content and its end take two reads.
-    let mut bytes = Vec::with_capacity(limit.min(8 << 10));
-    match file.take(limit as u64).read_to_end(&mut bytes) {
-        Err(error) if error.kind() != std::io::ErrorKind::WouldBlock => Err(error),
-        Ok(_) | Err(_) => Ok(bytes),
-    }
 }
 
 /// Returns the error about a file that is not text.

@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use crate::beneath;
-use crate::shell::inventory::Inventory;
+use crate::inventory::Inventory;
 
 /// The number of links that Linux follows in one path (path_resolution(7)).
 const LINK_LIMIT: usize = 40;

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::arguments::{self, Arguments};
 use crate::blocking::{self, EndFlag};
+use crate::bounded_read::read_up_to;
 use crate::dir_entry::{DirEntryAt, Parents};
 use crate::edit::diff::diff;
 use crate::editor_files::EditorTurn;
@@ -26,7 +27,6 @@ use crate::file_error::{FileAction, FileError};
 use crate::files::{Files, TargetPath};
 use crate::known_contents::ContentDigest;
 use crate::name_collision::NameCollision;
-use crate::read::read_up_to;
 use crate::text_format::{PLAIN_UTF8, TextFormat, count_lines, format_line_count};
 use crate::workspace::ResolvedPath;
 

@@ -89,7 +89,8 @@ impl ModelChoice {
     ) -> Result<Option<Parking>, Failure> {
         let Some(directory) = &app.base.options.park_requests else { return Ok(None) };
         let provider = self.provider.as_ref();
-        let provider = provider.filter(|provider| provider.protocol_for(&self.info.id).batch_api().is_some());
+        let provider =
+            provider.filter(|provider| provider.protocol_for(&self.info.id).batch_kind().is_some());
         let Some(provider) = provider else {
             let model = self.info.qualified_name();
             let detail =
@@ -144,7 +145,7 @@ impl ModelChoice {
     /// Returns what the model accepts.
     fn traits(&self) -> ModelTraits {
         match &self.known {
-            Some(known) if self.shows_thinking => ModelTraits::with_shown_thinking(known),
+            Some(known) if self.shows_thinking => known.traits_with_shown_thinking(),
             Some(known) => ModelTraits::from(known),
             None => ModelTraits::UNKNOWN,
         }

@@ -4,12 +4,26 @@ use std::io;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use super::anthropic::AnthropicBatches;
+use super::gemini::GeminiBatches;
+use super::openai::OpenAiBatches;
 use super::part_results::read_lines;
 use super::service::Service;
 use super::{BatchApi, BatchContent, BatchError, BatchId, BatchState, EndedBatch, PartResult, ReceiveResult};
 use crate::endpoint::{Endpoint, TransportKind};
 use crate::recording::TrafficMode;
 use crate::transport::Transport;
+use crate::wire_protocol::{BatchKind, WireProtocol};
+
+/// Returns the batch API for the requests of a protocol; `None` if there is none.
+pub fn batch_api(protocol: &dyn WireProtocol) -> Option<&'static dyn BatchApi> {
+    protocol.batch_kind().map(|kind| match kind {
+        BatchKind::Anthropic => &AnthropicBatches as &dyn BatchApi,
+        BatchKind::Gemini => &GeminiBatches,
+        BatchKind::OpenAiChat => &OpenAiBatches { path: "/v1/chat/completions" },
+        BatchKind::OpenAiResponses => &OpenAiBatches { path: "/v1/responses" },
+    })
+}
 
 /// Submits, finds and reads the batches of one model.
 #[derive(Clone, Debug)]
@@ -35,7 +49,7 @@ impl BatchClient {
     /// `Unsupported`.
     pub fn new(endpoint: Endpoint) -> Result<Self, BatchError> {
         let protocol = endpoint.protocol;
-        let api = protocol.batch_api().ok_or(BatchError::Unsupported(protocol.name()))?;
+        let api = batch_api(protocol).ok_or(BatchError::Unsupported(protocol.name()))?;
         let endpoint = Endpoint { transport: TransportKind::Http, ..endpoint };
         let transport = Arc::new(Transport::new(endpoint, TrafficMode::Live));
         Ok(Self { service: Service::new(transport), api })

@@ -4,6 +4,7 @@ use ibeam_core::{PriceStep, Prices, TokenPrices};
 
 use crate::listed_model::{ListedFacts, ListedPrices};
 use crate::model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
+use crate::model_traits::{CacheForm, InstructionRole, ModelTraits, SchemaForm};
 use crate::reasoning::Effort;
 use crate::request_rules::{RequestRule, RequestRules};
 
@@ -77,81 +78,12 @@ pub enum ModelWire {
     OnlyResponses,
 }
 
-/// A form of explicit cache breakpoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CacheForm {
-    /// `prompt_cache_breakpoint`, as OpenAI defines it.
-    Breakpoints,
-    /// `cache_control`, as gateways take it over from Anthropic.
-    CacheControl,
-    /// `cachePoint` of Converse.
-    Points,
-    /// `cachePoint` of Converse after the system prompt only.
-    SystemPoints,
-}
-
-impl CacheForm {
-    /// Returns the form of this word, as the table and configuration files spell it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "breakpoints" => Some(Self::Breakpoints),
-            "cache_control" => Some(Self::CacheControl),
-            "points" => Some(Self::Points),
-            "system_points" => Some(Self::SystemPoints),
-            _ => None,
-        }
-    }
-}
-
-/// The form in which a request asks for an answer that matches a JSON Schema.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaForm {
-    /// `output_config.format` of the Messages API, `outputConfig.textFormat` of Converse.
-    OutputConfig,
-    /// The schema field of the API, also together with tools.
-    JsonSchema,
-    /// The system prompt alone.
-    Prompt,
-}
-
-impl SchemaForm {
-    /// Returns the form of this word, as the table and configuration files spell it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "output_config" => Some(Self::OutputConfig),
-            "json_schema" => Some(Self::JsonSchema),
-            "prompt" => Some(Self::Prompt),
-            _ => None,
-        }
-    }
-}
-
 impl ModelWire {
     /// Returns the API of this word, as the table spells it.
     fn from_name(name: &str) -> Option<Self> {
         match name {
             "responses" => Some(Self::Responses),
             "responses_only" => Some(Self::OnlyResponses),
-            _ => None,
-        }
-    }
-}
-
-/// The role of a message with instructions that follow later in a conversation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InstructionRole {
-    /// `system`, between a message of the user and an answer, as Anthropic defines it.
-    System,
-    /// `developer`, anywhere, as OpenAI defines it.
-    Developer,
-}
-
-impl InstructionRole {
-    /// Returns the role of this word, as the table and configuration files spell it.
-    pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "system" => Some(Self::System),
-            "developer" => Some(Self::Developer),
             _ => None,
         }
     }
@@ -239,6 +171,11 @@ impl KnownModel {
         }
     }
 
+    /// Returns the traits with which requests ask for the thoughts too, because someone reads them.
+    pub fn traits_with_shown_thinking(&self) -> ModelTraits {
+        ModelTraits { rules: self.rules, ..ModelTraits::from(self) }
+    }
+
     /// Returns the number of tokens of a prompt from which on its price is higher.
     pub fn price_step(&self) -> Option<u64> {
         let [step, _] = self.prices?.steps;
@@ -282,6 +219,20 @@ impl KnownModel {
         let Self { wire, cache, schema, rules, thinking, .. } = *service;
         let thinking = if thinking.form.is_some() { thinking } else { self.thinking };
         Self { wire, cache, schema, rules, thinking, ..self }
+    }
+}
+
+impl From<&KnownModel> for ModelTraits {
+    fn from(model: &KnownModel) -> Self {
+        Self {
+            thinking: model.thinking,
+            reasons: model.abilities.reasoning,
+            images: model.abilities.images,
+            cache: model.cache,
+            schema: model.schema,
+            rules: model.rules.without(RequestRule::OmittedThinking),
+            instruction_role: model.instruction_role,
+        }
     }
 }
 

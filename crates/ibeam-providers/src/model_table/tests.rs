@@ -1,5 +1,6 @@
 use super::*;
 use crate::model_thinking::{ThinkingForm, ThinkingOff};
+use crate::model_traits::CacheForm;
 use crate::provider_table::known_provider;
 use crate::reasoning::Effort;
 use crate::request_rules::RequestRule;

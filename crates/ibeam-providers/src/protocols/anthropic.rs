@@ -6,16 +6,13 @@ mod content_block;
 mod decoder;
 mod request;
 
-use std::sync::Arc;
-
 use ibeam_core::{JsonSchema, ModelRequest};
-use ibeam_protocol::Message;
 
 use crate::answer_format::messages_schema;
-use crate::batch::{AnthropicBatches, BatchApi};
 use crate::request_rules::RequestRule;
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestSettings, RequestWriter, WireProtocol,
+    count_calls,
 };
 
 pub(super) use decoder::Decoder;
@@ -73,25 +70,15 @@ impl WireProtocol for AnthropicMessages {
         messages_schema(schema, settings).is_some()
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        write_request(request, settings, ENVELOPE)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter {
+            write_request: |request, settings| write_request(request, settings, ENVELOPE),
+            write_messages: |messages, settings, body| write_messages(messages, ENVELOPE, settings, body),
+        }
     }
 
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, ENVELOPE, settings, body)
-    }
-
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
-        Some(&AnthropicBatches)
+    fn batch_kind(&self) -> Option<BatchKind> {
+        Some(BatchKind::Anthropic)
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

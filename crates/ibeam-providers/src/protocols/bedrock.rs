@@ -11,10 +11,7 @@ mod model_id;
 mod reasoning;
 mod request;
 
-use std::sync::Arc;
-
 use ibeam_core::{JsonSchema, ModelRequest};
-use ibeam_protocol::Message;
 use serde_json::Value;
 
 use crate::answer_format::messages_schema;
@@ -22,7 +19,7 @@ use crate::listed_model::ListedModel;
 use crate::model_traits::ModelTraits;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, RequestWriter, WireProtocol, count_calls,
 };
 use ibeam_http::framing::FrameParser;
 
@@ -68,21 +65,8 @@ impl WireProtocol for BedrockConverse {
         messages_schema(schema, settings).is_some()
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings, body)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter { write_request: request::write_request, write_messages: request::write_messages }
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

@@ -5,20 +5,17 @@
 mod decoder;
 mod framing;
 
-use std::sync::Arc;
-
 use ibeam_core::{JsonSchema, ModelRequest};
-use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::anthropic::{Envelope, write_messages, write_request};
 use super::bedrock::{bearer_header, classify_error, models_url, parse_error, parse_models, path_segment};
 use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
-use crate::model_table::CacheForm;
+use crate::model_traits::CacheForm;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, RequestWriter, WireProtocol, count_calls,
 };
 use ibeam_http::framing::FrameParser;
 
@@ -70,21 +67,13 @@ impl WireProtocol for BedrockAnthropic {
         messages_schema(schema, settings).is_some()
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        write_request(request, settings, envelope(settings))
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, envelope(settings), settings, body)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter {
+            write_request: |request, settings| write_request(request, settings, envelope(settings)),
+            write_messages: |messages, settings, body| {
+                write_messages(messages, envelope(settings), settings, body)
+            },
+        }
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

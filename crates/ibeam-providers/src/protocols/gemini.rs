@@ -11,20 +11,20 @@ mod partial_arguments;
 mod request;
 mod thinking;
 
-use std::sync::Arc;
-
 use ibeam_core::ModelRequest;
-use ibeam_protocol::Message;
 use serde_json::Value;
 
 pub(super) use thinking::Level;
 
-use crate::batch::{BatchApi, GeminiBatches};
 use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestWriter, WireProtocol, count_calls,
 };
+
+/// The names of the protocol at its two services.
+const AI_STUDIO: &str = "gemini";
+const VERTEX: &str = "vertex-gemini";
 
 /// Gemini at one of its two services.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub enum Gemini {
 impl WireProtocol for Gemini {
     fn name(&self) -> &'static str {
         match self {
-            Self::AiStudio => "gemini",
-            Self::Vertex => "vertex-gemini",
+            Self::AiStudio => AI_STUDIO,
+            Self::Vertex => VERTEX,
         }
     }
 
@@ -77,26 +77,27 @@ impl WireProtocol for Gemini {
         }
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, self.name(), settings, body)
-    }
-
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
+    fn request_writer(&self) -> RequestWriter {
+        let write_request = request::write_request;
         match self {
-            Self::AiStudio => Some(&GeminiBatches),
+            Self::AiStudio => RequestWriter {
+                write_request,
+                write_messages: |messages, settings, body| {
+                    request::write_messages(messages, AI_STUDIO, settings, body)
+                },
+            },
+            Self::Vertex => RequestWriter {
+                write_request,
+                write_messages: |messages, settings, body| {
+                    request::write_messages(messages, VERTEX, settings, body)
+                },
+            },
+        }
+    }
+
+    fn batch_kind(&self) -> Option<BatchKind> {
+        match self {
+            Self::AiStudio => Some(BatchKind::Gemini),
             // Vertex AI reads batches from its own storage.
             Self::Vertex => None,
         }

@@ -5,17 +5,14 @@
 mod decoder;
 mod request;
 
-use std::sync::Arc;
-
 use ibeam_core::ModelRequest;
-use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::gemini::{Gemini, errors, model_list};
 use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestWriter, WireProtocol, count_calls,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -47,21 +44,8 @@ impl WireProtocol for GeminiInteractions {
         vec![("x-goog-api-key", key.to_owned())]
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings, body)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter { write_request: request::write_request, write_messages: request::write_messages }
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -9,15 +9,12 @@ mod model_list;
 pub mod ndjson;
 mod request;
 
-use std::sync::Arc;
-
 use ibeam_core::ModelRequest;
-use ibeam_protocol::Message;
 
 use crate::listed_model::ListedModel;
 use crate::response_error::{FailureClass, ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestWriter, WireProtocol, count_calls,
 };
 use ibeam_http::base_url::append_path;
 use ibeam_http::framing::FrameParser;
@@ -51,21 +48,8 @@ impl WireProtocol for Ollama {
         "application/x-ndjson, application/json"
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings, body)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter { write_request: request::write_request, write_messages: request::write_messages }
     }
 
     fn frame_parser(&self) -> Box<dyn FrameParser> {

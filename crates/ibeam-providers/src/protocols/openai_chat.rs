@@ -11,14 +11,10 @@ mod reasoning_details;
 mod request;
 mod usage;
 
-use std::sync::Arc;
-
 use ibeam_core::ModelRequest;
-use ibeam_protocol::Message;
 
-use crate::batch::{BatchApi, OpenAiBatches};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestWriter, WireProtocol, count_calls,
 };
 use ibeam_http::base_url::append_path;
 
@@ -47,25 +43,12 @@ impl WireProtocol for OpenAiChat {
         vec![("authorization", format!("Bearer {key}"))]
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter { write_request: request::write_request, write_messages: request::write_messages }
     }
 
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings, body)
-    }
-
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
-        Some(&OpenAiBatches { path: "/v1/chat/completions" })
+    fn batch_kind(&self) -> Option<BatchKind> {
+        Some(BatchKind::OpenAiChat)
     }
 
     /// OpenAI names the other API: "use /v1/responses".

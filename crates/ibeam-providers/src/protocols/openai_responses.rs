@@ -9,17 +9,13 @@ mod item;
 mod request;
 mod websocket_mode;
 
-use std::sync::Arc;
-
 use ibeam_core::ModelRequest;
-use ibeam_protocol::Message;
 
-use crate::batch::{BatchApi, OpenAiBatches};
 use crate::request_rules::RequestRule;
 use crate::response_error::{FailureClass, ReportedError, status_from_kind};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WebSocketMode, WireProtocol,
-    count_calls,
+    AnswerDecoder, BatchKind, OutgoingRequest, Quirks, RequestSettings, RequestWriter, WebSocketMode,
+    WireProtocol, count_calls,
 };
 use ibeam_http::base_url::append_path;
 
@@ -47,21 +43,8 @@ impl WireProtocol for OpenAiResponses {
         vec![("authorization", format!("Bearer {key}"))]
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        request::write_request(request, settings)
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        request::write_messages(messages, settings, body)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter { write_request: request::write_request, write_messages: request::write_messages }
     }
 
     fn appends_tools(&self, settings: &RequestSettings<'_>) -> bool {
@@ -76,8 +59,8 @@ impl WireProtocol for OpenAiResponses {
         Some(&websocket_mode::ResponsesOverWebSocket)
     }
 
-    fn batch_api(&self) -> Option<&'static dyn BatchApi> {
-        Some(&OpenAiBatches { path: "/v1/responses" })
+    fn batch_kind(&self) -> Option<BatchKind> {
+        Some(BatchKind::OpenAiResponses)
     }
 
     /// A server without this API has no such path. Azure reports models that it does not serve over this API with 400.

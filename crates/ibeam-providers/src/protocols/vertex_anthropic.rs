@@ -2,10 +2,7 @@
 //!
 //! Source: "Claude on Vertex AI" of the API reference, and `publishers.models.streamRawPredict` of Vertex AI.
 
-use std::sync::Arc;
-
 use ibeam_core::{JsonSchema, ModelRequest};
-use ibeam_protocol::Message;
 use serde_json::Value;
 
 use super::anthropic::{Decoder, Envelope, beta_header, write_messages, write_request};
@@ -13,7 +10,7 @@ use crate::answer_format::messages_schema;
 use crate::listed_model::ListedModel;
 use crate::response_error::{ReportedError, ResponseError};
 use crate::wire_protocol::{
-    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, StablePrefix, WireProtocol, count_calls,
+    AnswerDecoder, OutgoingRequest, Quirks, RequestSettings, RequestWriter, WireProtocol, count_calls,
 };
 
 const ENVELOPE: Envelope = Envelope {
@@ -64,21 +61,11 @@ impl WireProtocol for VertexAnthropic {
         messages_schema(schema, settings).is_some()
     }
 
-    fn write_request(
-        &self,
-        request: &ModelRequest,
-        settings: &RequestSettings<'_>,
-    ) -> Result<Vec<u8>, serde_json::Error> {
-        write_request(request, settings, ENVELOPE)
-    }
-
-    fn write_messages(
-        &self,
-        messages: &[Arc<Message>],
-        settings: &RequestSettings<'_>,
-        body: &mut Vec<u8>,
-    ) -> Result<StablePrefix, serde_json::Error> {
-        write_messages(messages, ENVELOPE, settings, body)
+    fn request_writer(&self) -> RequestWriter {
+        RequestWriter {
+            write_request: |request, settings| write_request(request, settings, ENVELOPE),
+            write_messages: |messages, settings, body| write_messages(messages, ENVELOPE, settings, body),
+        }
     }
 
     fn decoder(&self, request: &ModelRequest, _quirks: Quirks) -> Box<dyn AnswerDecoder> {

@@ -180,9 +180,9 @@ impl SocketSession {
         let Some((response_id, messages)) = chain.and_then(|chain| chain.continuation(request)) else {
             return Ok((self.mode.write_message(body), false));
         };
-        let protocol = transport.endpoint().protocol;
-        let (body, mut list) = (protocol.write_request(request, settings)?, vec![b'[']);
-        protocol.write_messages(messages, settings, &mut list)?;
+        let writer = transport.endpoint().protocol.request_writer();
+        let (body, mut list) = ((writer.write_request)(request, settings)?, vec![b'[']);
+        (writer.write_messages)(messages, settings, &mut list)?;
         list.push(b']');
         Ok((self.mode.write_continuation(&body, response_id, &list), true))
     }

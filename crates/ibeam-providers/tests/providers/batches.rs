@@ -8,7 +8,7 @@ use ibeam_core::{ModelEvent, Retry};
 use ibeam_protocol::{Block, StopReason};
 use ibeam_providers::batch::{
     BatchApi, BatchClient, BatchContent, BatchEnd, BatchError, BatchId, BatchState, FoundBatch, PartOutcome,
-    remove_stream_keys,
+    batch_api, remove_stream_keys,
 };
 use ibeam_providers::protocols::{ANTHROPIC, COHERE, GEMINI, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::wire_protocol::RequestSettings;
@@ -70,12 +70,15 @@ impl BatchContent for InMemory {
 
 /// Returns a batch of prompts, whose ids are `part-0`, `part-1`, ….
 fn batch(protocol: &dyn WireProtocol, prompts: &[String]) -> InMemory {
-    let api = protocol.batch_api().unwrap();
+    let api = batch_api(protocol).unwrap();
     let encoding = api.encoding();
     let mut content = encoding.prefix.to_vec();
     for (number, prompt) in prompts.iter().enumerate() {
-        let body =
-            build_request_body(protocol, &request(vec![user(prompt)]), &RequestSettings::new("scripted-1"));
+        let body = build_request_body(
+            protocol,
+            &request(vec![user(prompt)]),
+            &RequestSettings::for_unknown_model("scripted-1"),
+        );
         let body = remove_stream_keys(&body.unwrap()).unwrap();
         if number > 0 {
             content.extend_from_slice(encoding.separator);
@@ -168,7 +171,7 @@ async fn every_request_of_a_batch_gets_its_own_outcome() {
         assert!(invalid.document.contains("not valid"), "{invalid:?}");
         let accepted = &server.batches()[0];
         assert_eq!(accepted.requests.len(), 5);
-        assert_eq!(accepted.label.is_some(), protocol.batch_api().unwrap().has_labels());
+        assert_eq!(accepted.label.is_some(), batch_api(protocol).unwrap().has_labels());
     }
 }
 
@@ -205,7 +208,7 @@ async fn a_batch_whose_reply_was_lost_is_found_and_no_other() {
         assert!(matches!(lost, Err(BatchError::Service(_))), "{protocol:?}: {lost:?}");
         let id = BatchId::new(&server.batches()[1].id).unwrap();
         assert_ne!(id, other);
-        if protocol.batch_api().unwrap().has_labels() {
+        if batch_api(protocol).unwrap().has_labels() {
             server.hold(true);
             assert_eq!(find("label-1").await, FoundBatch::Submitted(id), "{protocol:?}");
         } else {
@@ -299,7 +302,7 @@ fn an_id_cannot_leave_the_path_of_its_batch() {
 
 #[test]
 fn the_limits_are_those_of_the_documentation() {
-    let limits = WIRES.map(|(protocol, _)| protocol.batch_api().map(BatchApi::limits).unwrap());
+    let limits = WIRES.map(|(protocol, _)| batch_api(protocol).map(BatchApi::limits).unwrap());
     let limits = limits.map(|limits| (limits.requests, limits.bytes / 1_000_000));
     assert_eq!(limits, [(100_000, 268), (50_000, 200), (50_000, 200), (50_000, 2000)]);
 }

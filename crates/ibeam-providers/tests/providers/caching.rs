@@ -5,7 +5,7 @@ use ibeam_protocol::{Block, Message};
 use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{ModelTraits, Quirks, WireProtocol, build_request_body};
+use ibeam_providers::{Quirks, WireProtocol, build_request_body, traits_of};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, user};
@@ -13,7 +13,7 @@ use crate::requests::check_prefix_of;
 
 fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, provider: &str, model: &str) -> String {
     let quirks = known_provider(provider).map_or(Quirks::DEFAULT, |provider| provider.quirks);
-    let traits = ModelTraits::find(provider, model);
+    let traits = traits_of(provider, model);
     let settings = RequestSettings::for_unknown_model(model);
     let settings = RequestSettings { quirks, traits, cache_key: Some("session-1"), ..settings };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()

@@ -4,14 +4,14 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message, OriginalBlock};
 use ibeam_providers::protocols::{ANTHROPIC, BEDROCK, BEDROCK_ANTHROPIC, VERTEX_ANTHROPIC};
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{ModelTraits, WireProtocol, build_request_body};
+use ibeam_providers::{WireProtocol, build_request_body, traits_of};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, thinking, user};
 use crate::requests::{check_prefix_of, conversation};
 
 fn bytes_for_model(protocol: &dyn WireProtocol, request: &ModelRequest, model: &str) -> String {
-    let traits = ModelTraits::find("bedrock", model);
+    let traits = traits_of("bedrock", model);
     let settings =
         RequestSettings { max_output_tokens: Some(100), traits, ..RequestSettings::for_unknown_model(model) };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()

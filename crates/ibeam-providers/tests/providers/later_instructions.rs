@@ -4,7 +4,7 @@ use ibeam_core::ModelRequest;
 use ibeam_protocol::{Block, Message, RequestUpdate, ToolSpec};
 use ibeam_providers::protocols::{ANTHROPIC, OPENAI_CHAT, OPENAI_RESPONSES, PROTOCOLS};
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{InstructionRole, ModelTraits, WireProtocol, build_request_body};
+use ibeam_providers::{InstructionRole, ModelTraits, WireProtocol, build_request_body, traits_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn messages(
     (provider, model): (&str, &str),
     conversation: Vec<Message>,
 ) -> Vec<String> {
-    let traits = ModelTraits::find(provider, model);
+    let traits = traits_of(provider, model);
     let settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model) };
     let body = build_request_body(protocol, &request(conversation), &settings).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
@@ -96,7 +96,7 @@ fn with_added_tool(
     protocol: &dyn WireProtocol,
     model: (&'static str, &'static str),
 ) -> (Value, Option<String>) {
-    let traits = ModelTraits::find(model.0, model.1);
+    let traits = traits_of(model.0, model.1);
     let settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model.1) };
     let tool = ToolSpec {
         name: "new".into(),
@@ -135,10 +135,8 @@ fn gpt_gets_an_added_tool_in_an_item() {
 
 #[test]
 fn gpt_gets_another_level_of_reasoning_in_an_item_and_keeps_the_first_one() {
-    let settings = RequestSettings {
-        traits: ModelTraits::find(GPT.0, GPT.1),
-        ..RequestSettings::for_unknown_model(GPT.1)
-    };
+    let settings =
+        RequestSettings { traits: traits_of(GPT.0, GPT.1), ..RequestSettings::for_unknown_model(GPT.1) };
     let level =
         |level: &str| Message::Update(RequestUpdate { tools: vec![], effort: Some(level.to_owned()) });
     let conversation =
@@ -167,7 +165,7 @@ fn models_append_tools_by_the_table() {
         (OPENAI_RESPONSES, ("xai", "grok-4.7"), false),
         (OPENAI_CHAT, GPT, false),
     ] {
-        let traits = ModelTraits::find(provider, model);
+        let traits = traits_of(provider, model);
         let mut settings = RequestSettings { traits, ..RequestSettings::for_unknown_model(model) };
         assert_eq!(protocol.appends_tools(&settings), expect, "{protocol:?} {model}");
         settings.quirks.updates = false;
@@ -188,7 +186,7 @@ fn every_api_sends_them() {
 #[test]
 fn models_of_openai_get_the_system_prompt_as_a_message() {
     let settings = |(provider, model)| RequestSettings {
-        traits: ModelTraits::find(provider, model),
+        traits: traits_of(provider, model),
         ..RequestSettings::for_unknown_model(model)
     };
     for (model, expect) in [(GPT, "developer"), (("xai", "grok-4.7"), "user")] {

@@ -9,7 +9,7 @@ use ibeam_protocol::{Block, Media, MediaType, Message, OriginalBlock, UserPart};
 use ibeam_providers::wire_protocol::RequestSettings;
 use ibeam_providers::{
     Effort, KnownModel, ModelTraits, Reasoning, ThinkingForm, ThinkingOff, WireProtocol, build_request_body,
-    find_model, known_models, known_provider,
+    find_model, known_models, known_provider, traits_of,
 };
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn body(model: &KnownModel, variant: &Variant) -> (&'static str, Value) {
     let provider = known_provider(model.provider).unwrap();
     let protocol = provider.responses.choose(provider.protocol, Some(model), true).first;
     let traits = match variant.shows_thinking {
-        true => ModelTraits::with_shown_thinking(model),
+        true => model.traits_with_shown_thinking(),
         false => ModelTraits::from(model),
     };
     let schema = || {
@@ -287,7 +287,8 @@ fn a_newer_gpt_model_gets_the_system_prompt_as_a_message_at_every_address() {
         [("gpt-6.2-sol", "developer"), ("gpt-6.2-astra", "developer"), ("gpt-6.1-sol", "user")]
     {
         // Another address has no cache breakpoints.
-        let settings = RequestSettings::new(id);
+        let settings =
+            RequestSettings { traits: traits_of("", id), ..RequestSettings::for_unknown_model(id) };
         let protocol = ibeam_providers::protocols::OPENAI_RESPONSES;
         let body = build_request_body(protocol, &request(vec![user("hi")]), &settings).unwrap();
         let body: Value = serde_json::from_slice(&body).unwrap();

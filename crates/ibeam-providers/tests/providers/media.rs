@@ -6,7 +6,7 @@ use ibeam_providers::protocols::{
     OPENAI_RESPONSES, PROTOCOLS, VERTEX_ANTHROPIC, VERTEX_GEMINI,
 };
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{WireProtocol, build_request_body};
+use ibeam_providers::{WireProtocol, build_request_body, traits_of};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, user};
@@ -32,7 +32,8 @@ fn conversation() -> Vec<Message> {
 
 /// Returns the messages that `model` gets.
 fn messages(protocol: &dyn WireProtocol, model: &str, conversation: Vec<Message>) -> Vec<Value> {
-    let settings = RequestSettings::new(model);
+    let settings =
+        RequestSettings { traits: traits_of("", model), ..RequestSettings::for_unknown_model(model) };
     let body = build_request_body(protocol, &request(conversation), &settings).unwrap();
     let mut body: Value = serde_json::from_slice(&body).unwrap();
     let key = ["messages", "input", "contents"].into_iter().find(|key| body.get(key).is_some()).unwrap();
@@ -159,7 +160,7 @@ fn the_bytes_of_a_request_with_images_only_grow_with_the_conversation() {
     conversation.push(user("Go on."));
     for protocol in PROTOCOLS {
         check_prefix_of(&conversation, |request| {
-            let settings = RequestSettings::new("m");
+            let settings = RequestSettings::for_unknown_model("m");
             String::from_utf8(build_request_body(*protocol, request, &settings).unwrap()).unwrap()
         });
     }

@@ -8,7 +8,7 @@ use ibeam_protocol::{Message, Reason, RequestUpdate};
 use ibeam_providers::protocols::{OPENAI_CHAT, OPENAI_RESPONSES};
 use ibeam_providers::{
     Endpoint, HttpProvider, ModelTraits, Quirks, Reasoning, Timeouts, TlsSettings, TransportKind,
-    WireProtocol,
+    WireProtocol, traits_of,
 };
 use ibeam_testkit::{Answer, ModelServer, ServiceModel, StrictService, Wire};
 
@@ -77,7 +77,7 @@ async fn a_refused_protocol_is_not_used_again() {
 async fn a_request_that_changes_its_tools_in_a_message_is_built_again_for_the_other_protocol() {
     let server =
         ModelServer::strict(StrictService::new([MODEL]).without_responses(), [Answer::new().text("yes")]);
-    let traits = ModelTraits::find("openai", "gpt-6.2-sol");
+    let traits = traits_of("openai", "gpt-6.2-sol");
     let provider = provider_with(&server, MODEL.id, [OPENAI_RESPONSES, OPENAI_CHAT], traits);
     assert!(provider.appends_tools() && provider.appended_effort() == Some("default"));
     let level = RequestUpdate { tools: vec![], effort: Some("high".to_owned()) };

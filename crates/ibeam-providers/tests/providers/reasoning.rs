@@ -6,7 +6,9 @@ use ibeam_providers::protocols::{
 };
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::RequestSettings;
-use ibeam_providers::{Effort, ModelTraits, PROTOCOLS, Quirks, Reasoning, WireProtocol, build_request_body};
+use ibeam_providers::{
+    Effort, ModelTraits, PROTOCOLS, Quirks, Reasoning, WireProtocol, build_request_body, traits_of,
+};
 use serde_json::{Value, json};
 
 use crate::conversation::{request, user};
@@ -14,7 +16,7 @@ use crate::conversation::{request, user};
 fn body(protocol: &dyn WireProtocol, provider: &str, model: &str, reasoning: Reasoning) -> Value {
     let quirks = known_provider(provider).map_or(Quirks::DEFAULT, |provider| provider.quirks);
     let max_output_tokens = Some(32_000);
-    let traits = ModelTraits::find(provider, model);
+    let traits = traits_of(provider, model);
     let reasoning = traits.thinking.accepted(reasoning);
     let settings = RequestSettings::for_unknown_model(model);
     let settings = RequestSettings { max_output_tokens, quirks, reasoning, traits, ..settings };
@@ -83,7 +85,7 @@ fn converse_has_the_fields_of_each_family() {
     check(BEDROCK, "bedrock", "openai.gpt-oss-120b-1:0", level(Effort::Medium), openai);
     let llama = "us.meta.llama4-maverick-17b-instruct-v1:0";
     check(BEDROCK, "bedrock", llama, level(Effort::High), json!({}));
-    let accepts = |model| BEDROCK.accepts_reasoning(ModelTraits::find("bedrock", model));
+    let accepts = |model| BEDROCK.accepts_reasoning(traits_of("bedrock", model));
     let is_accepted = ANTHROPIC.accepts_reasoning(ModelTraits::UNKNOWN);
     assert!(accepts(nova) && !accepts(llama) && is_accepted);
 }

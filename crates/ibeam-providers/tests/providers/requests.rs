@@ -9,7 +9,7 @@ use ibeam_providers::protocols::{
 };
 use ibeam_providers::provider_table::known_provider;
 use ibeam_providers::wire_protocol::{OutgoingRequest, RequestSettings};
-use ibeam_providers::{Quirks, WireProtocol, build_request_body};
+use ibeam_providers::{Quirks, WireProtocol, build_request_body, traits_of};
 use serde_json::{Value, json};
 
 use crate::conversation::{call, request, results, thinking, user};
@@ -33,7 +33,8 @@ pub(crate) fn conversation() -> Vec<Message> {
 
 pub(crate) fn bytes(protocol: &dyn WireProtocol, request: &ModelRequest, name: &str) -> String {
     let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
-    let settings = RequestSettings { max_output_tokens: Some(100), quirks, ..RequestSettings::new("m") };
+    let settings =
+        RequestSettings { max_output_tokens: Some(100), quirks, ..RequestSettings::for_unknown_model("m") };
     String::from_utf8(build_request_body(protocol, request, &settings).unwrap()).unwrap()
 }
 
@@ -233,7 +234,9 @@ fn an_interactions_request_is_exactly_this() {
 
 #[test]
 fn newer_gemini_models_get_a_signature_with_the_first_call_of_another_model() {
-    let settings = RequestSettings::new("gemini-3.1-pro-preview");
+    let model = "gemini-3.1-pro-preview";
+    let settings =
+        RequestSettings { traits: traits_of("", model), ..RequestSettings::for_unknown_model(model) };
     let body = build_request_body(GEMINI, &request(conversation()), &settings).unwrap();
     let body: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(body["generationConfig"], json!({ "thinkingConfig": { "includeThoughts": true } }));
@@ -351,7 +354,11 @@ fn a_schema_of_the_answer_is_sent_in_the_form_of_each_service() {
                 request.tools = Arc::new([]);
             }
             let quirks = known_provider(name).map_or(Quirks::DEFAULT, |provider| provider.quirks);
-            let settings = RequestSettings { quirks, ..RequestSettings::new(model) };
+            let settings = RequestSettings {
+                quirks,
+                traits: traits_of("", model),
+                ..RequestSettings::for_unknown_model(model)
+            };
             serde_json::from_slice(&build_request_body(protocol, &request, &settings).unwrap()).unwrap()
         };
     for (schema, strict) in [(&closed, true), (&open, false)] {
@@ -377,7 +384,7 @@ fn a_schema_of_the_answer_is_sent_in_the_form_of_each_service() {
         assert_eq!(found, (expect.as_ref(), is_sent.then_some(schema)), "{model}");
     }
     assert_eq!(body(ANTHROPIC, &closed, "anthropic", "m", true), {
-        let settings = RequestSettings::new("m");
+        let settings = RequestSettings::for_unknown_model("m");
         let plain = build_request_body(ANTHROPIC, &request(conversation()), &settings).unwrap();
         serde_json::from_slice::<Value>(&plain).unwrap()
     });

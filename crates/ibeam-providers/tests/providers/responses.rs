@@ -1,10 +1,10 @@
 //! Responses streams, written after the API reference, and what they mean; and requests.
 
 use ibeam_protocol::{Block, Message, OriginalBlock};
-use ibeam_providers::build_request_body;
 use ibeam_providers::protocols::OPENAI_RESPONSES;
 use ibeam_providers::response_error::{FailureClass, ReportedError};
 use ibeam_providers::wire_protocol::RequestSettings;
+use ibeam_providers::{build_request_body, traits_of};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -394,7 +394,8 @@ fn a_responses_request_is_exactly_this() {
 #[test]
 fn encrypted_reasoning_is_requested_only_from_models_that_reason() {
     let include = |model: &str| {
-        let settings = RequestSettings::new(model);
+        let settings =
+            RequestSettings { traits: traits_of("", model), ..RequestSettings::for_unknown_model(model) };
         let body = build_request_body(OPENAI_RESPONSES, &request(vec![user("hi")]), &settings).unwrap();
         serde_json::from_slice::<Value>(&body).unwrap().get("include").is_some()
     };

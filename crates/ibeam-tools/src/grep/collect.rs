@@ -12,7 +12,8 @@ use ibeam_protocol::tool_output::{FileMatches, GrepMatches};
 use super::OutputMode;
 use crate::blocking::EndFlag;
 use crate::dir_cache::DirCache;
-use crate::files::{FileIds, Files, identity};
+use crate::file_id::{FileIds, file_id};
+use crate::files::Files;
 use crate::tree_search::{SearchRoot, WalkStep};
 
 /// Maximum bytes of a returned line.
@@ -86,7 +87,7 @@ impl<'a> Collector<'a> {
     ) -> WalkStep {
         let Ok((file, stat)) = self.dir_cache.open(path) else { return WalkStep::Skipped };
         if stat.st_nlink > 1
-            && self.denied_files.get_or_init(|| self.files.denied_files()).contains(&identity(&stat))
+            && self.denied_files.get_or_init(|| self.files.denied_files()).contains(&file_id(&stat))
         {
             return WalkStep::Continue;
         }

@@ -12,6 +12,7 @@ use ibeam_protocol::{BackgroundEnd, CallId};
 use tokio::sync::{Notify, watch};
 
 use super::path_monitor::ProtectedPathMonitor;
+use super::recorded_launcher::RecordedLauncher;
 use super::report::status_parts;
 use super::spawn::RunningCommand;
 
@@ -47,14 +48,12 @@ pub struct BackgroundProcesses(Arc<SharedState>);
 
 struct SharedState {
     timeouts: CommandTimeouts,
-    launcher: Launcher,
+    launcher: Arc<RecordedLauncher>,
     started: Notify,
     running: watch::Sender<u32>,
     /// The commands that ended by themselves, until they are reported.
     ended: Mutex<Vec<BackgroundEnd>>,
     request: watch::Sender<Request>,
-    /// Commands whose changes are being recorded.
-    recorded: Mutex<u32>,
 }
 
 /// A request to all background commands.
@@ -82,12 +81,11 @@ impl BackgroundProcesses {
     pub fn new(timeouts: CommandTimeouts, launcher: Launcher) -> Self {
         Self(Arc::new(SharedState {
             timeouts,
-            launcher,
+            launcher: Arc::new(RecordedLauncher::new(launcher)),
             started: Notify::new(),
             running: watch::Sender::new(0),
             ended: Mutex::default(),
             request: watch::Sender::new(Request::KeepRunning),
-            recorded: Mutex::new(0),
         }))
     }
 
@@ -98,6 +96,11 @@ impl BackgroundProcesses {
 
     /// Returns the launcher of the commands.
     pub fn launcher(&self) -> &Launcher {
+        self.0.launcher.launcher()
+    }
+
+    /// Returns the launcher with its record of what the commands change.
+    pub(super) fn recorded_launcher(&self) -> &Arc<RecordedLauncher> {
         &self.0.launcher
     }
 
@@ -106,29 +109,12 @@ impl BackgroundProcesses {
         self.0.started.notified().await;
     }
 
-    /// Announces a command whose changes are to be recorded. The record begins anew if no other one runs.
-    pub(super) fn begin_record(&self) {
-        let mut recorded = self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        if *recorded == 0
-            && let Some(record) = self.0.launcher.change_record()
-        {
-            record.clear();
-        }
-        *recorded += 1;
-    }
-
-    /// Ends what [`Self::begin_record`] began, when the record is not needed any more.
-    pub(super) fn end_record(&self) {
-        let mut recorded = self.0.recorded.lock().unwrap_or_else(PoisonError::into_inner);
-        *recorded = recorded.saturating_sub(1);
-    }
-
     pub(super) fn timeouts(&self) -> &CommandTimeouts {
         &self.0.timeouts
     }
 
     pub(super) fn spawn(&self, command: &CommandSpec<'_>) -> Result<PipedProcess, StartProcessError> {
-        let process = PipedProcess::spawn_without_input(&self.0.launcher, command);
+        let process = PipedProcess::spawn_without_input(self.launcher(), command);
         self.0.started.notify_one();
         process
     }
@@ -217,7 +203,7 @@ impl Background for BackgroundProcesses {
             self.0.request.send_replace(Request::KeepRunning);
             // Stopping the server also ends processes that could not be killed one by one. The next command starts a
             // new server.
-            self.0.launcher.stop();
+            self.launcher().stop();
             stopped
         })
     }

@@ -24,17 +24,16 @@
 
 mod attribution;
 mod git_dir_rules;
-pub(crate) mod inventory;
-mod mode_overrides;
 mod quarantine;
 mod quarantined_files;
 mod rebase;
 mod snapshot;
 mod snapshot_diff;
+mod watched_directory;
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -42,16 +41,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::Notice;
 
-use crate::ToolSettings;
 use crate::git_directory::GitDirectories;
+use crate::inventory::Inventory;
 use crate::offload::offload;
+use crate::tool_settings::ToolSettings;
 use crate::workspace::Workspace;
 use attribution::{Attribution, Author};
-use inventory::Inventory;
 use quarantine::Quarantine;
 pub use quarantined_files::QuarantinedFile;
-use snapshot::{Snapshot, SnapshotEntry, WatchKind};
+use snapshot::{Snapshot, SnapshotEntry};
 use snapshot_diff::SnapshotDiff;
+use watched_directory::{WatchKind, WatchedDirectory};
 
 /// The number of findings that are listed one by one.
 const LISTED_FINDINGS: usize = 16;
@@ -108,24 +108,17 @@ pub(super) struct PathFinding {
     pub(super) description: String,
 }
 
-/// A held directory in which paths are watched.
-struct WatchedDirectory<'a> {
-    path: &'a Path,
-    directory: BorrowedFd<'a>,
-    watch: WatchKind,
-    /// The home directory in it, if only the protected names of that are watched.
-    home: Option<&'a Path>,
-    /// The directory to which files are moved.
-    quarantine: &'a Path,
-}
-
 impl ProtectedPathMonitor {
     /// Returns a monitor for the roots of `workspace`, which does nothing without a sandbox or a quarantine.
     pub(super) fn new(workspace: &Arc<Workspace>, settings: &ToolSettings) -> Self {
         if !settings.background.launcher().is_confined() {
             return Self(None);
         }
-        Self::with_attribution(workspace, settings, Attribution::Recorded(settings.background.clone()))
+        Self::with_attribution(
+            workspace,
+            settings,
+            Attribution::Recorded(Arc::clone(settings.background.recorded_launcher())),
+        )
     }
 
     fn with_attribution(

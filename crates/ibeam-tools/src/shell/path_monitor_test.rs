@@ -10,9 +10,9 @@ use ibeam_policy::{PathPolicy, Policy, Rule};
 use ibeam_protocol::PermissionMode;
 
 use super::attribution::Attribution;
-use super::inventory::{Inventory, InventoryScan, ScanLimits};
 use super::{PathFinding, ProtectedPathMonitor, ScanReport, findings_text};
 use crate::fixture::{Fixture, runtime};
+use crate::inventory::{Inventory, InventoryScan, ScanLimits};
 use crate::workspace::Workspace;
 use crate::{ToolSettings, plan_confinement};
 

@@ -10,9 +10,9 @@ use rustix::io::Errno;
 use super::background::BackgroundProcesses;
 use super::environment::{self, find_bash};
 use super::output_capture::OutputCapture;
-use crate::ToolSettings;
 use crate::editor_lock::CommandPermit;
 use crate::file_error::errno_name;
+use crate::tool_settings::ToolSettings;
 use crate::workspace::Workspace;
 
 /// Starts commands with bash and the filtered environment.

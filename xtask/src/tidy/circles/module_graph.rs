@@ -1,8 +1,8 @@
 //! The files of a crate and the paths between them.
 //!
 //! A path counts for the file of the last module that it names; a re-export counts for the module that has it. The
-//! declaration and the re-export of a child are no use of it, unless the parent names the item elsewhere. Code and modules
-//! of tests do not count. Methods and the types of expressions are not seen.
+//! declaration and the re-export of a child are no use of it, unless the parent names the item elsewhere. A visibility names
+//! no item. Code and modules of tests do not count. Methods and the types of expressions are not seen.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -127,6 +127,7 @@ impl<'a> ModuleReader<'a> {
                         false => module.paths.extend(found.into_iter().map(|(path, _)| path)),
                     }
                 }
+                TokenTree::Ident(ident) if ident == "pub" => tokens.skip_scope(),
                 TokenTree::Ident(ident) => {
                     let path = tokens.rest_of_path(ident.to_string());
                     let Some(module) = self.modules.get_mut(module) else { continue };
@@ -221,6 +222,15 @@ impl Tokens {
                 TokenTree::Group(group) if group.delimiter() == Delimiter::Brace && !has_value => return,
                 TokenTree::Punct(_) | TokenTree::Group(_) | TokenTree::Literal(_) => {}
             }
+        }
+    }
+
+    /// Skips the `(in …)` of a visibility.
+    fn skip_scope(&mut self) {
+        if let Some(TokenTree::Group(group)) = self.peek(0)
+            && matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(word)) if word == "in")
+        {
+            self.next += 1;
         }
     }
 
@@ -354,6 +364,19 @@ mod tests {
                 ("a/d.rs", "use super::super::a::b::B;"),
             ],
             &[("a.rs", "a/c.rs"), ("a.rs", "a/d.rs"), ("a/b.rs", "a.rs"), ("a/d.rs", "a/b.rs")],
+        );
+    }
+
+    #[test]
+    fn a_visibility_is_no_use() {
+        check(
+            &[
+                ("lib.rs", "mod a;"),
+                ("a.rs", "mod b; mod c; use b::B; fn f(_: B) {}"),
+                ("a/b.rs", "pub(in crate::a) struct B(pub(in crate::a) u8, pub (super::c::C));"),
+                ("a/c.rs", "pub(super) struct C;"),
+            ],
+            &[("a.rs", "a/b.rs"), ("a/b.rs", "a/c.rs")],
         );
     }
 

@@ -14,11 +14,12 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::super::media_parts::{MediaSupport, ShownPart, file_name, result_media, result_text, shown_parts};
+use super::super::messages_thinking::MessagesThinking;
 use crate::answer_format::messages_schema;
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
-use crate::model_table::InstructionRole;
-use crate::reasoning::{Effort, MessagesThinking};
+use crate::model_traits::InstructionRole;
+use crate::reasoning::Effort;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 
 /// The name of the protocol in configuration files and in recorded thinking blocks.
@@ -206,7 +207,7 @@ pub(in crate::protocols) fn write_request(
         set_breakpoint(tools.last_mut().map(|tool| &mut tool.cache_control));
     }
     let max_tokens = request.max_output_tokens.or(settings.max_output_tokens).unwrap_or(FALLBACK_MAX_TOKENS);
-    let thinking = settings.reasoning.over_messages(&settings.traits, max_tokens);
+    let thinking = MessagesThinking::new(settings.reasoning, &settings.traits, max_tokens);
     let beta = thinking.beta(&settings.traits).filter(|_| envelope.has_beta_in_body);
     let format = request.answer_schema.as_deref().and_then(|schema| messages_schema(schema, settings));
     let effort = thinking.effort;
@@ -231,7 +232,7 @@ pub(in crate::protocols) fn beta_header(
     settings: &RequestSettings<'_>,
 ) -> Option<(&'static str, String)> {
     let max_tokens = settings.max_output_tokens.unwrap_or(FALLBACK_MAX_TOKENS);
-    let thinking = settings.reasoning.over_messages(&settings.traits, max_tokens);
+    let thinking = MessagesThinking::new(settings.reasoning, &settings.traits, max_tokens);
     let adds_tools = |request: &ModelRequest| {
         request
             .messages

@@ -6,8 +6,9 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::super::messages_thinking::MessagesThinking;
 use crate::model_thinking::{ModelThinking, ThinkingForm};
-use crate::reasoning::{Effort, MessagesThinking};
+use crate::reasoning::Effort;
 use crate::wire_protocol::RequestSettings;
 
 /// The limit of an answer if the request has none.
@@ -29,7 +30,7 @@ pub(super) fn fields(settings: &RequestSettings<'_>, max_tokens: Option<u32>) ->
     match traits.thinking.form? {
         ThinkingForm::Adaptive | ThinkingForm::Budget => {
             let max_tokens = max_tokens.unwrap_or(DEFAULT_MAX_TOKENS);
-            let settings = reasoning.over_messages(traits, max_tokens);
+            let settings = MessagesThinking::new(reasoning, traits, max_tokens);
             let output_config = settings.effort.map(|effort| json!({ "effort": effort }));
             let anthropic_beta = settings.beta(traits).map(|beta| [beta]);
             let fields = ClaudeFields { thinking: settings, output_config, anthropic_beta };

@@ -17,8 +17,7 @@ use super::reasoning;
 use crate::answer_format::{SCHEMA_NAME, messages_schema};
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
-use crate::model_table::CacheForm;
-use crate::model_traits::ModelTraits;
+use crate::model_traits::{CacheForm, ModelTraits};
 use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 

@@ -16,8 +16,7 @@ use super::thinking::ThinkingConfig;
 use crate::answer_draft::is_generated_id;
 use crate::answer_format::has_only_keywords;
 use crate::lenient_json;
-use crate::model_table::SchemaForm;
-use crate::model_traits::ModelTraits;
+use crate::model_traits::{ModelTraits, SchemaForm};
 use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};
 

@@ -91,11 +91,13 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::model_table::traits_of;
     use crate::reasoning::Reasoning;
 
     #[track_caller]
     fn check(model: &str, effort: Option<Effort>, budget: Option<u32>, expect: Value) {
-        let settings = RequestSettings::new(model);
+        let settings =
+            RequestSettings { traits: traits_of("", model), ..RequestSettings::for_unknown_model(model) };
         let reasoning = settings.traits.thinking.accepted(Reasoning { effort, budget });
         let found = ThinkingConfig::new(&RequestSettings { reasoning, ..settings });
         assert_eq!(serde_json::to_value(found).unwrap(), expect, "{model} {effort:?} {budget:?}");
@@ -117,10 +119,10 @@ mod tests {
             ("gemma-3-27b-it", false),
             ("tunedModels/mine", false),
         ] {
-            let traits = RequestSettings::new(model).traits;
+            let traits = traits_of("", model);
             assert_eq!(traits.has(RequestRule::Summaries), expect, "{model}");
         }
-        let requires_signatures = |model| RequestSettings::new(model).traits.has(RequestRule::SignedCalls);
+        let requires_signatures = |model| traits_of("", model).has(RequestRule::SignedCalls);
         assert!(requires_signatures("gemini-3-flash-preview") && !requires_signatures("gemini-2.5-pro"));
     }
 

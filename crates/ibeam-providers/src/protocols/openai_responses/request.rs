@@ -17,7 +17,7 @@ use crate::answer_format::AnswerFormat;
 use crate::cache_marker::CacheMarker;
 use crate::call_id::CallIdForm;
 use crate::lenient_json;
-use crate::model_table::InstructionRole;
+use crate::model_traits::InstructionRole;
 use crate::reasoning::Effort;
 use crate::request_rules::RequestRule;
 use crate::wire_protocol::{RequestSettings, StablePrefix, push_element};

@@ -8,13 +8,16 @@
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
 
+use ibeam_process::Launcher;
 use ibeam_sandbox::{ChangeRecord, FileId};
-use rustix::fs::{AtFlags, Stat, statat};
+use rustix::fs::{AtFlags, statat};
 
-use super::WatchedDirectory;
 use super::snapshot::{SnapshotEntry, parent_of};
-use crate::shell::background::BackgroundProcesses;
+use super::watched_directory::WatchedDirectory;
+use crate::file_id::file_id;
+use crate::shell::recorded_launcher::RecordedLauncher;
 
 /// The author of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +32,8 @@ pub(super) enum Author {
 /// The source from which the author of a change is known.
 #[derive(Clone)]
 pub(super) enum Attribution {
-    /// By the record of the launcher of these commands.
-    Recorded(BackgroundProcesses),
+    /// By the record of this launcher.
+    Recorded(Arc<RecordedLauncher>),
     /// To the commands, whatever it is.
     #[cfg(test)]
     Commands,
@@ -43,7 +46,7 @@ impl Attribution {
     /// Begins to record for a command, if no other one runs.
     pub(super) fn begin_command(&self) {
         match self {
-            Self::Recorded(processes) => processes.begin_record(),
+            Self::Recorded(launcher) => launcher.begin_record(),
             #[cfg(test)]
             Self::Commands | Self::Others => {}
         }
@@ -52,7 +55,7 @@ impl Attribution {
     /// Ends the record of a command, after all questions about it.
     pub(super) fn end_command(&self) {
         match self {
-            Self::Recorded(processes) => processes.end_record(),
+            Self::Recorded(launcher) => launcher.end_record(),
             #[cfg(test)]
             Self::Commands | Self::Others => {}
         }
@@ -114,8 +117,8 @@ impl Attribution {
         is_recorded: impl FnOnce(ChangeRecord, &[u8]) -> bool,
     ) -> Author {
         match self {
-            Self::Recorded(processes) => {
-                if is_fixed(processes, &watched.path.join(rel_path)) {
+            Self::Recorded(launcher) => {
+                if is_fixed(launcher.launcher(), &watched.path.join(rel_path)) {
                     return Author::Person;
                 }
                 let Some(record) = self.record() else { return Author::Other };
@@ -136,8 +139,8 @@ impl Attribution {
     /// Returns the record, if it has the changes of all commands.
     fn record(&self) -> Option<ChangeRecord> {
         match self {
-            Self::Recorded(processes) => {
-                processes.launcher().change_record().filter(|record| record.is_complete())
+            Self::Recorded(launcher) => {
+                launcher.launcher().change_record().filter(|record| record.is_complete())
             }
             #[cfg(test)]
             Self::Commands | Self::Others => None,
@@ -145,22 +148,17 @@ impl Attribution {
     }
 }
 
-fn is_fixed(processes: &BackgroundProcesses, path: &Path) -> bool {
+fn is_fixed(launcher: &Launcher, path: &Path) -> bool {
     // Mounts are known by their real paths. The entry itself may be a link, which is not what is mounted.
     let real = path
         .parent()
         .zip(path.file_name())
         .and_then(|(above, name)| Some(above.canonicalize().ok()?.join(name)));
-    processes.launcher().is_fixed(real.as_deref().unwrap_or(path))
+    launcher.is_fixed(real.as_deref().unwrap_or(path))
 }
 
 /// Returns device and inode of what is at a path now, without following a link there.
 fn file_id_at(directory: BorrowedFd<'_>, rel_path: &Path) -> Option<FileId> {
     let path = if rel_path.as_os_str().is_empty() { Path::new(".") } else { rel_path };
     statat(directory, path, AtFlags::SYMLINK_NOFOLLOW).ok().map(|found| file_id(&found))
-}
-
-/// Returns device and inode.
-pub(super) fn file_id(found: &Stat) -> FileId {
-    (found.st_dev, found.st_ino)
 }

@@ -12,11 +12,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::WatchedDirectory;
-use super::mode_overrides::ModeOverrides;
 use super::quarantined_files::record_origin;
 use super::snapshot::{list_names, parent_of};
+use super::watched_directory::WatchedDirectory;
 use crate::beneath;
+use crate::mode_overrides::ModeOverrides;
 
 /// Maximum bytes that are copied to another file system.
 const COPY_LIMIT_BYTES: u64 = 64 << 20;

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with, statat};
 use rustix::io::Errno;
 
-use super::mode_overrides::ModeOverrides;
 use super::quarantine::{CopyBudget, copy, remove};
+use crate::mode_overrides::ModeOverrides;
 
 /// The ending of the files that list the origins of what is in the directory of the same name.
 const ORIGINS_ENDING: &str = ".origins";

@@ -15,10 +15,11 @@ use ibeam_sandbox::FileId;
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::attribution::file_id;
-use super::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits, fresh_from};
-use super::mode_overrides::ModeOverrides;
-use super::{WatchedDirectory, rebase};
+use super::rebase;
+use super::watched_directory::{WatchKind, WatchedDirectory};
+use crate::file_id::file_id;
+use crate::inventory::{Inventory, InventoryScan, ListedDirectory, ScanLimits, fingerprint, fresh_from};
+use crate::mode_overrides::ModeOverrides;
 use crate::{beneath, git_index};
 
 /// The content of a larger file is not stored, so that it cannot be restored.
@@ -35,17 +36,6 @@ const LISTED_LIMIT: usize = 1_000_000;
 const SCAN_TIME_LIMIT: Duration = Duration::from_secs(3);
 /// Maximum depth of directories below one protected path.
 const DEPTH_LIMIT: usize = 32;
-
-/// The entries that are watched in a directory.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum WatchKind {
-    /// A directory of the workspace.
-    Root,
-    /// A git directory with its own configuration.
-    Repository,
-    /// The git directory of a linked work tree.
-    WorkTree,
-}
 
 /// The watched entries below a directory, by relative path.
 #[derive(Debug, Default)]
@@ -478,18 +468,6 @@ fn home_directories(root: &Path, home: &Path) -> Vec<PathBuf> {
     let home = home.strip_prefix(root).unwrap_or(Path::new(""));
     let nested = read_only_nested_paths().iter().filter_map(|path| Path::new(path).parent());
     nested.map(|parent| home.join(parent)).chain([home.to_owned()]).collect()
-}
-
-pub(super) fn fingerprint(stat: &Stat) -> [i128; 6] {
-    [
-        i128::from(stat.st_dev),
-        i128::from(stat.st_ino),
-        i128::from(stat.st_size),
-        i128::from(stat.st_mode),
-        // Only the kernel sets it.
-        i128::from(stat.st_ctime),
-        i128::from(stat.st_ctime_nsec),
-    ]
 }
 
 /// Returns the content of a regular file, of about `size` and at most `limit` bytes; never waits.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::path::PathBuf;
 
-use super::WatchedDirectory;
 use super::git_dir_rules;
-use super::snapshot::{Snapshot, SnapshotEntry, WatchKind};
+use super::snapshot::{Snapshot, SnapshotEntry};
+use super::watched_directory::{WatchKind, WatchedDirectory};
 
 /// Directories of third-party packages: protected names in a package are a part of it.
 const PACKAGE_DIRECTORY: &str = "node_modules";

@@ -14,7 +14,7 @@ use crate::beneath;
 
 /// Directories whose mode was changed; dropping it restores the modes, the innermost first.
 #[derive(Debug, Default)]
-pub(super) struct ModeOverrides(Vec<(OwnedFd, u32)>);
+pub(crate) struct ModeOverrides(Vec<(OwnedFd, u32)>);
 
 impl ModeOverrides {
     /// Opens the directory `relative` beneath `from` for listing, and grants the user all rights on every directory on
@@ -22,7 +22,7 @@ impl ModeOverrides {
     ///
     /// # Errors
     /// The system's, where the directory belongs to another user, does not exist or is a link.
-    pub(super) fn open_to_list(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_to_list(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
         match beneath::open(from, relative, OFlags::RDONLY | OFlags::DIRECTORY) {
             Err(Errno::ACCESS) => {}
             opened => return opened,
@@ -35,7 +35,7 @@ impl ModeOverrides {
     ///
     /// # Errors
     /// As [`Self::open_to_list`].
-    pub(super) fn open_to_change(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_to_change(&mut self, from: BorrowedFd<'_>, relative: &Path) -> Result<OwnedFd, Errno> {
         let mut directory = beneath::open_directory(from, Path::new("."))?;
         self.grant_user_rights(directory.as_fd())?;
         for component in relative.components() {
@@ -49,7 +49,7 @@ impl ModeOverrides {
     ///
     /// # Errors
     /// As [`Self::open_to_list`].
-    pub(super) fn open_child(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
+    pub(crate) fn open_child(&mut self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<OwnedFd, Errno> {
         let directory = beneath::open_directory(parent, Path::new(name))?;
         self.grant_user_rights(directory.as_fd())?;
         Ok(directory)

@@ -12,10 +12,9 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ibeam_policy::{PathPolicy, is_read_only_name, is_read_only_path, read_only_nested_paths};
-use rustix::fs::{AtFlags, Dir, FileType};
+use rustix::fs::{AtFlags, Dir, FileType, Stat};
 
-use super::mode_overrides::ModeOverrides;
-use super::snapshot::fingerprint;
+use crate::mode_overrides::ModeOverrides;
 
 /// The age until which a change is fresh.
 const FRESH_AGE: Duration = Duration::from_secs(1);
@@ -204,6 +203,19 @@ impl Inventory {
         found.sort_unstable_by_key(|(path, _)| *path);
         found
     }
+}
+
+/// Returns what changes with every change of a file: device, inode, size, mode and the time of the change.
+pub(crate) fn fingerprint(stat: &Stat) -> [i128; 6] {
+    [
+        i128::from(stat.st_dev),
+        i128::from(stat.st_ino),
+        i128::from(stat.st_size),
+        i128::from(stat.st_mode),
+        // Only the kernel sets it.
+        i128::from(stat.st_ctime),
+        i128::from(stat.st_ctime_nsec),
+    ]
 }
 
 /// Lists a directory. Returns the listing and the number of entries.
