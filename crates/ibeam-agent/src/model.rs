@@ -17,6 +17,7 @@ mod embedded;
 mod fallback_chain;
 mod key_pool;
 mod list_cache;
+pub mod model_info;
 mod near_models;
 mod parking_dir;
 mod protocol_memory;
@@ -40,12 +41,13 @@ pub use connect::{Parking, batch_endpoint, list_models};
 pub use connection::{ServiceConnection, check_encryption, proxy_selector, tls_settings};
 pub use current_facts::{current_model, model_with_listed};
 pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner, expand_home};
-pub use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};
+pub use embedded::{
+    DISPLAY_NAME as EMBEDDED_DISPLAY, EMBEDDED_PROVIDER, is_installed, model_file, set_load_observer,
+};
 pub use fallback_chain::FallbackChain;
 pub use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 pub(crate) use parking_dir::ParkingDir;
 
-pub const EMBEDDED_PROVIDER: &str = "embedded";
 const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"];
 /// The maximum length of a chain of aliases.
 const MAX_ALIAS_CHAIN: usize = 8;

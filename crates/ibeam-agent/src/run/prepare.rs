@@ -11,9 +11,9 @@ use ibeam_tools::PastFileAccess;
 
 use super::default_replacement::replaceable_default;
 use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral, session_options};
-use super::{model_info, resources, rule_markers, sandbox};
+use super::{resources, rule_markers, sandbox};
 use crate::app::AppContext;
-use crate::model::{FallbackChain, ModelChoice, Parking, choose_model};
+use crate::model::{FallbackChain, ModelChoice, Parking, choose_model, model_info};
 use crate::run_options::WorkMode;
 use crate::{hooks, mcp};
 

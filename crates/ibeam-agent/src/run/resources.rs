@@ -21,14 +21,14 @@ use ibeam_tools::{
 
 use super::sandbox::RunSandbox;
 use super::subagents::{SubagentHost, SubagentSettings, ToolFactory};
-use super::{answer_schema, home_workspace, model_info};
+use super::{answer_schema, home_workspace};
 use crate::app::AppContext;
 use crate::checkpoint::RunCheckpoints;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
 use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
-use crate::model::{ModelChoice, current_model};
+use crate::model::{ModelChoice, current_model, model_info};
 use crate::session_observer::ModelLimits;
 use crate::skills::{SKILL_TOOL_NAME, SkillTool, Skills};
 use crate::text_sources::TextSources;
