@@ -12,11 +12,11 @@ mod connect;
 mod connection;
 mod current_facts;
 mod default_choice;
-mod deferred_key;
+pub(crate) mod deferred_key;
 mod embedded;
 mod fallback_chain;
 mod key_pool;
-mod list_cache;
+pub(crate) mod list_cache;
 pub mod model_info;
 mod near_models;
 mod parking_dir;
@@ -40,7 +40,7 @@ pub use configured_provider::{
 pub use connect::{Parking, batch_endpoint, list_models};
 pub use connection::{ServiceConnection, check_encryption, proxy_selector, tls_settings};
 pub use current_facts::{current_model, model_with_listed};
-pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner, expand_home};
+pub(crate) use deferred_key::{KeyCommandRunner, expand_home};
 pub use embedded::{
     DISPLAY_NAME as EMBEDDED_DISPLAY, EMBEDDED_PROVIDER, is_installed, model_file, set_load_observer,
 };

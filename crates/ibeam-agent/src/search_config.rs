@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 
 use crate::app::AppContext;
 use crate::environment::variable;
-use crate::model::{DeferredKey, KeyCommandRunner};
+use crate::model::deferred_key::{DeferredKey, KeyCommandRunner};
 
 /// The value of `web_search.service` for a tool of an MCP server.
 const MCP: &str = "mcp";

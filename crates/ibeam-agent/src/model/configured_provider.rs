@@ -1,5 +1,7 @@
 //! Providers with the user's settings: address, key and headers, from flags, variables, configuration and stored keys.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use ibeam_config::{Origin, ProviderSettings, Setting};
 use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
 use ibeam_providers::protocol_choice::{ProtocolChoice, ResponsesUse};
@@ -12,6 +14,7 @@ use ibeam_providers::{
 use super::configured_facts::configured_wires;
 use super::connection::{ServiceConnection, check_encryption, proxy_passwords};
 use super::deferred_key::DeferredKey;
+use super::list_cache::ListSource;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
 use crate::option_checks::split_header;
@@ -241,6 +244,13 @@ impl ConfiguredProvider {
             }
             Some(_) | None => Ok(self),
         }
+    }
+
+    /// Returns the source of its list of models. The hash has only 16 bits, so that no one can find the key by trying keys.
+    pub(crate) fn list_source(&self) -> ListSource<'_> {
+        let mut hasher = DefaultHasher::new();
+        (&self.base_url, &self.key, &self.deferred_key, &self.headers).hash(&mut hasher);
+        ListSource { provider: &self.name, origin: hasher.finish() & 0xffff }
     }
 
     /// Checks the base URL, and returns the provider with the proxy and the certificates of its connections.

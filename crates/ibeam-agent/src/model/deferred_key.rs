@@ -4,10 +4,9 @@
 //! the file or the command; that of a project cannot. The command is started without a shell, in the home directory,
 //! with the environment of this program and without input. It ends with its time limit, and what it started too.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -27,9 +26,6 @@ use crate::app::AppContext;
 const MAX_BYTES: u64 = 64 * 1024;
 /// The maximum number of characters of an error output that a message contains.
 const MAX_STDERR_CHARS: usize = 400;
-
-/// The keys that were read in this process, by provider and place.
-pub(crate) type DeferredKeys = Arc<Mutex<BTreeMap<String, Secret>>>;
 
 /// The file or the command that has the key of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
