@@ -23,7 +23,7 @@ mod parking_dir;
 mod protocol_memory;
 pub(crate) mod recordings;
 
-use ibeam_config::Setting;
+use ibeam_config::{Config, Setting, Settings};
 use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, Sentence, UnusedKey, sentence};
 use ibeam_providers::{KnownModel, Timeouts, known_provider, maker_of, model_label};
 
@@ -135,7 +135,7 @@ pub fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
 fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
     let Setting { value, origin } = &app.base.settings.model;
     match value.first().map(String::as_str) {
-        Some("auto") if alias_target(app, "auto").is_some() => {
+        Some("auto") if alias_target(&app.base.settings, "auto").is_some() => {
             choose_by_name(app, "auto", "models.aliases".into())
         }
         Some("auto") | None => choose_default(app),
@@ -149,7 +149,7 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
 /// The errors of [`choose_model`].
 pub fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> Result<ModelChoice, Reason> {
     match name {
-        "auto" if alias_target(app, "auto").is_none() => choose_default(app),
+        "auto" if alias_target(&app.base.settings, "auto").is_none() => choose_default(app),
         name => choose_by_name(app, name, origin.into()),
     }
 }
@@ -222,7 +222,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
 fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..MAX_ALIAS_CHAIN {
-        match alias_target(app, &name) {
+        match alias_target(&app.base.settings, &name) {
             Some(target) if target != name => name = target,
             Some(_) | None => break,
         }
@@ -258,7 +258,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
         reject_misspelt_provider(app, &name, &provider)?;
         return remote_model(app, provider, &name, origin);
     }
-    if let Some(reason) = untrusted_setting_error(app, &name) {
+    if let Some(reason) = untrusted_setting_error(&app.base.config, &name) {
         return Err(reason);
     }
     if let Some(provider) = ConfiguredProvider::only_usable(app)? {
@@ -305,19 +305,19 @@ fn unknown_model_error(app: &AppContext, model: String) -> Reason {
 }
 
 /// Returns the failure for a name that only an untrusted project file defines.
-fn untrusted_setting_error(app: &AppContext, name: &str) -> Option<Reason> {
+fn untrusted_setting_error(config: &Config, name: &str) -> Option<Reason> {
     let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {
-        let file = app.base.config.untrusted_file(&path)?;
+        let file = config.untrusted_file(&path)?;
         let (what, path) = (format!("{table}.{}", path.last()?), file.display().to_string());
         Some(Reason::Untrusted { what, path })
     })
 }
 
 /// Returns the model name that the configuration has for the alias `name`.
-fn alias_target(app: &AppContext, name: &str) -> Option<String> {
-    app.base.settings.models.aliases.get(name).map(|target| target.value.clone())
+fn alias_target(settings: &Settings, name: &str) -> Option<String> {
+    settings.models.aliases.get(name).map(|target| target.value.clone())
 }
 
 /// Returns a model of `provider`.

@@ -43,7 +43,7 @@ impl DeferredKey {
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn find(app: &AppContext, name: &str) -> Result<Option<Self>, Reason> {
         let Some(provider) = app.base.settings.providers.get(name) else { return Ok(None) };
-        Self::choose(app, &provider.api_key_file.value, &provider.api_key_command)
+        Self::choose(&app.dirs.home, &provider.api_key_file.value, &provider.api_key_command)
     }
 
     /// Returns the first file or the command.
@@ -51,11 +51,11 @@ impl DeferredKey {
     /// # Errors
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn choose(
-        app: &AppContext,
+        home: &Path,
         files: &[String],
         command: &Setting<Option<Vec<String>>>,
     ) -> Result<Option<Self>, Reason> {
-        let file = Self::files(app, files).next();
+        let file = Self::files(home, files).next();
         let Setting { value: command, origin } = command;
         let invalid = |detail: &str| Reason::from(origin.invalid(detail.to_owned()));
         match (file, command) {
@@ -70,8 +70,8 @@ impl DeferredKey {
     }
 
     /// Returns files with keys.
-    pub(super) fn files(app: &AppContext, files: &[String]) -> impl Iterator<Item = Self> {
-        files.iter().map(|file| Self::File(expand_home(app, file)))
+    pub(super) fn files(home: &Path, files: &[String]) -> impl Iterator<Item = Self> {
+        files.iter().map(|file| Self::File(expand_home(home, file)))
     }
 
     /// Returns the key of a file, if it can be read now, else the file or the command: what differs for another key.
@@ -150,9 +150,9 @@ impl DeferredKey {
 }
 
 /// Returns a path of the configuration with the home directory instead of `~/`.
-pub(crate) fn expand_home(app: &AppContext, path: &str) -> PathBuf {
+pub(crate) fn expand_home(home: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/") {
-        Some(rest) => app.dirs.home.join(rest),
+        Some(rest) => home.join(rest),
         None => PathBuf::from(path),
     }
 }
@@ -228,10 +228,7 @@ impl KeyCommandRunner {
 
     /// Returns the path of a program: absolute, below the home directory, or found in `PATH` outside of the workspace.
     fn find(&self, program: &str) -> Result<PathBuf, String> {
-        let path = match program.strip_prefix("~/") {
-            Some(rest) => self.home.join(rest),
-            None => PathBuf::from(program),
-        };
+        let path = expand_home(&self.home, program);
         if path.is_absolute() {
             return Ok(path);
         }
