@@ -17,7 +17,7 @@ use crate::tidy::tracked_files;
 /// The directory of the copy, relative to the root.
 const COPY: &str = "target/additions";
 
-/// What is added.
+/// A throw-away thing.
 struct Addition {
     what: &'static str,
     /// The largest number of files.

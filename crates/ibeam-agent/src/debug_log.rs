@@ -18,7 +18,6 @@ use ibeam_protocol::{Event, Reason};
 use ibeam_providers::recording::RecordingStore;
 use serde_json::{Value, json};
 
-use crate::app::AppContext;
 use crate::clock::now_ms;
 use crate::stderr;
 
@@ -32,21 +31,6 @@ pub struct DebugLog {
 }
 
 impl DebugLog {
-    /// Creates the log that the flags request, and writes its first line; `None` without a request.
-    ///
-    /// # Errors
-    /// `CannotCreate` with the path.
-    pub(crate) fn requested(app: &AppContext) -> Result<Option<Arc<Self>>, Reason> {
-        let Some(path) = &app.base.options.debug else { return Ok(None) };
-        let catalogue = Arc::clone(&app.base.catalogue);
-        let log = Self::create(path, app.started_at, app.redactor().clone(), catalogue, Some(&app.workspace));
-        let log = log.map_err(|error| Reason::CannotCreate {
-            path: path.display().to_string(),
-            detail: error.to_string(),
-        })?;
-        Ok(Some(Arc::new(log)))
-    }
-
     /// Writes a log with the failure of a process that could not start, e.g. because of its configuration. Where the log
     /// cannot be created, nothing is written: the failure is reported in any case.
     pub fn record_start_failure(path: &Path, started_at: Instant, catalogue: Catalogue, reason: &Reason) {
@@ -57,7 +41,10 @@ impl DebugLog {
     }
 
     /// Creates a log, or replaces an older one, and writes its first line.
-    fn create(
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub(crate) fn create(
         path: &Path,
         started_at: Instant,
         redactor: Redactor,

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ibeam_config::{ConfigError, Settings, config_file};
+use ibeam_config::{ConfigError, Settings, Trust, config_file};
 use ibeam_hooks::{
     ClaudeCall, ClaudeCalls, HookConfig, HookRunner, HooksFileError, PromptModel, RunnerOptions,
 };
@@ -51,10 +51,10 @@ struct HookFile {
 
 impl HookFile {
     /// Returns the bytes of the file; `None` if there is no file.
-    fn read(&self, app: &AppContext) -> Result<Option<Vec<u8>>, ConfigError> {
+    fn read(&self, trust: &Trust) -> Result<Option<Vec<u8>>, ConfigError> {
         match self.owner {
             FileOwner::Administrator => config_file::read_managed(&self.path),
-            FileOwner::Project => app.trust.files.bytes(&self.path),
+            FileOwner::Project => trust.files.bytes(&self.path),
             FileOwner::User => config_file::read(&self.path),
         }
     }
@@ -63,8 +63,8 @@ impl HookFile {
     ///
     /// # Errors
     /// `BadJsonConfig` with line and column; the error of reading the file.
-    fn add_to(&self, config: &mut HookConfig, app: &AppContext) -> Result<(), Reason> {
-        let Some(bytes) = self.read(app)? else { return Ok(()) };
+    fn add_to(&self, config: &mut HookConfig, trust: &Trust) -> Result<(), Reason> {
+        let Some(bytes) = self.read(trust)? else { return Ok(()) };
         let added = match self.format {
             FileFormat::Hooks => config.add_file(&bytes, &self.path, &self.directory),
             FileFormat::ClaudeSettings => config.add_claude_settings(&bytes, &self.path, &self.directory),
@@ -83,11 +83,11 @@ impl HookFile {
     ///
     /// # Errors
     /// As [`Self::add_to`]; the files of the user and the administrator must be valid.
-    fn add_readable_to(&self, config: &mut HookConfig, app: &AppContext) -> Result<(), Reason> {
-        let added = self.add_to(config, app);
+    fn add_readable_to(&self, config: &mut HookConfig, trust: &Trust) -> Result<(), Reason> {
+        let added = self.add_to(config, trust);
         match (self.owner, added) {
             (FileOwner::Project, Err(error)) => {
-                let Some(bytes) = self.read(app)? else { return Err(error) };
+                let Some(bytes) = self.read(trust)? else { return Err(error) };
                 let read = match self.format {
                     FileFormat::Hooks => config.add_readable_file(&bytes, &self.path, &self.directory),
                     FileFormat::ClaudeSettings => {
@@ -101,9 +101,9 @@ impl HookFile {
     }
 
     /// Whether the file belongs to a project that is not trusted, so that no run reads it.
-    fn is_untrusted(&self, app: &AppContext) -> bool {
+    fn is_untrusted(&self, trust: &Trust) -> bool {
         match self.owner {
-            FileOwner::Project => !app.trust.is_trusted(),
+            FileOwner::Project => !trust.is_trusted(),
             FileOwner::Administrator | FileOwner::User => false,
         }
     }
@@ -116,9 +116,9 @@ impl HookFile {
 pub fn load(app: &AppContext) -> Result<HookConfig, Reason> {
     let mut config = HookConfig::default();
     for file in files(app) {
-        if !file.is_untrusted(app) {
-            file.add_readable_to(&mut config, app)?;
-        } else if has_untrusted_hooks(app, &file) {
+        if !file.is_untrusted(&app.trust) {
+            file.add_readable_to(&mut config, &app.trust)?;
+        } else if has_untrusted_hooks(&app.trust, &file) {
             config.notices.push(Notice::HooksUntrusted { path: file.path.display().to_string() });
         }
     }
@@ -127,9 +127,9 @@ pub fn load(app: &AppContext) -> Result<HookConfig, Reason> {
 
 /// Returns the path of each file that a run reads, with its error if it has one.
 pub fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
-    let read = files(app).into_iter().filter(|file| !file.is_untrusted(app));
+    let read = files(app).into_iter().filter(|file| !file.is_untrusted(&app.trust));
     let check = |file: HookFile| {
-        let error = file.add_to(&mut HookConfig::default(), app).err();
+        let error = file.add_to(&mut HookConfig::default(), &app.trust).err();
         (file.path, error)
     };
     read.map(check).collect()
@@ -178,12 +178,12 @@ fn project_files(app: &AppContext) -> impl Iterator<Item = HookFile> {
 }
 
 /// Whether a file of an untrusted project would have to be run. Settings of Claude Code often have no hooks.
-fn has_untrusted_hooks(app: &AppContext, file: &HookFile) -> bool {
+fn has_untrusted_hooks(trust: &Trust, file: &HookFile) -> bool {
     match file.format {
-        FileFormat::Hooks => app.trust.files.exists(&file.path),
+        FileFormat::Hooks => trust.files.exists(&file.path),
         FileFormat::ClaudeSettings => {
             let mut config = HookConfig::default();
-            let added = file.add_to(&mut config, app);
+            let added = file.add_to(&mut config, trust);
             added.is_err() || config.commands().next().is_some()
         }
     }
@@ -197,7 +197,7 @@ pub fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, String)>,
     let mut found = Vec::new();
     for file in project_files(app) {
         let mut config = HookConfig::default();
-        file.add_readable_to(&mut config, app)?;
+        file.add_readable_to(&mut config, &app.trust)?;
         let hooks = config.commands();
         found.extend(hooks.map(|(event, command)| (file.path.clone(), event.to_owned(), command.to_owned())));
     }

@@ -12,17 +12,18 @@ mod connect;
 mod connection;
 mod current_facts;
 mod default_choice;
-mod deferred_key;
+pub(crate) mod deferred_key;
 mod embedded;
 mod fallback_chain;
 mod key_pool;
-mod list_cache;
+pub(crate) mod list_cache;
+pub mod model_info;
 mod near_models;
 mod parking_dir;
 mod protocol_memory;
 pub(crate) mod recordings;
 
-use ibeam_config::Setting;
+use ibeam_config::{Config, Setting, Settings};
 use ibeam_protocol::{AcceptedMedia, KeySource, ModelInfo, Notice, Reason, Sentence, UnusedKey, sentence};
 use ibeam_providers::{KnownModel, Timeouts, known_provider, maker_of, model_label};
 
@@ -39,13 +40,14 @@ pub use configured_provider::{
 pub use connect::{Parking, batch_endpoint, list_models};
 pub use connection::{ServiceConnection, check_encryption, proxy_selector, tls_settings};
 pub use current_facts::{current_model, model_with_listed};
-pub(crate) use deferred_key::{DeferredKey, DeferredKeys, KeyCommandRunner, expand_home};
-pub use embedded::{DISPLAY_NAME as EMBEDDED_DISPLAY, is_installed, model_file, set_load_observer};
+pub(crate) use deferred_key::{KeyCommandRunner, expand_home};
+pub use embedded::{
+    DISPLAY_NAME as EMBEDDED_DISPLAY, EMBEDDED_PROVIDER, is_installed, model_file, set_load_observer,
+};
 pub use fallback_chain::FallbackChain;
 pub use list_cache::{ListCache, MAX_AGE as LIST_MAX_AGE};
 pub(crate) use parking_dir::ParkingDir;
 
-pub const EMBEDDED_PROVIDER: &str = "embedded";
 const EMBEDDED_NAMES: [&str; 3] = ["embedded", "embedded/qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"];
 /// The maximum length of a chain of aliases.
 const MAX_ALIAS_CHAIN: usize = 8;
@@ -133,7 +135,7 @@ pub fn choose_model(app: &AppContext) -> Result<ModelChoice, Reason> {
 fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
     let Setting { value, origin } = &app.base.settings.model;
     match value.first().map(String::as_str) {
-        Some("auto") if alias_target(app, "auto").is_some() => {
+        Some("auto") if alias_target(&app.base.settings, "auto").is_some() => {
             choose_by_name(app, "auto", "models.aliases".into())
         }
         Some("auto") | None => choose_default(app),
@@ -147,7 +149,7 @@ fn choose(app: &AppContext) -> Result<ModelChoice, Reason> {
 /// The errors of [`choose_model`].
 pub fn choose_model_named(app: &AppContext, name: &str, origin: &str) -> Result<ModelChoice, Reason> {
     match name {
-        "auto" if alias_target(app, "auto").is_none() => choose_default(app),
+        "auto" if alias_target(&app.base.settings, "auto").is_none() => choose_default(app),
         name => choose_by_name(app, name, origin.into()),
     }
 }
@@ -220,7 +222,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
 fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<ModelChoice, Reason> {
     let mut name = name.trim().to_owned();
     for _ in 0..MAX_ALIAS_CHAIN {
-        match alias_target(app, &name) {
+        match alias_target(&app.base.settings, &name) {
             Some(target) if target != name => name = target,
             Some(_) | None => break,
         }
@@ -256,7 +258,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
         reject_misspelt_provider(app, &name, &provider)?;
         return remote_model(app, provider, &name, origin);
     }
-    if let Some(reason) = untrusted_setting_error(app, &name) {
+    if let Some(reason) = untrusted_setting_error(&app.base.config, &name) {
         return Err(reason);
     }
     if let Some(provider) = ConfiguredProvider::only_usable(app)? {
@@ -303,19 +305,19 @@ fn unknown_model_error(app: &AppContext, model: String) -> Reason {
 }
 
 /// Returns the failure for a name that only an untrusted project file defines.
-fn untrusted_setting_error(app: &AppContext, name: &str) -> Option<Reason> {
+fn untrusted_setting_error(config: &Config, name: &str) -> Option<Reason> {
     let provider = name.split_once('/').map(|(provider, _)| ("providers", vec!["providers", provider]));
     let alias = Some(("models.aliases", vec!["models", "aliases", name]));
     provider.into_iter().chain(alias).find_map(|(table, path)| {
-        let file = app.base.config.untrusted_file(&path)?;
+        let file = config.untrusted_file(&path)?;
         let (what, path) = (format!("{table}.{}", path.last()?), file.display().to_string());
         Some(Reason::Untrusted { what, path })
     })
 }
 
 /// Returns the model name that the configuration has for the alias `name`.
-fn alias_target(app: &AppContext, name: &str) -> Option<String> {
-    app.base.settings.models.aliases.get(name).map(|target| target.value.clone())
+fn alias_target(settings: &Settings, name: &str) -> Option<String> {
+    settings.models.aliases.get(name).map(|target| target.value.clone())
 }
 
 /// Returns a model of `provider`.

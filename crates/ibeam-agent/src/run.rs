@@ -14,7 +14,6 @@ mod home_workspace;
 mod hook_model;
 mod index_lock;
 mod last_sandbox;
-pub mod model_info;
 pub mod policy_rules;
 pub mod prepare;
 pub mod resources;

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use ibeam_config::WebSearchSettings;
 use ibeam_protocol::Reason;
 use ibeam_web::{SearchConfig, SearchKeyReader, SearchService};
 use tokio::sync::OnceCell;
 
 use crate::app::AppContext;
 use crate::environment::variable;
-use crate::model::{DeferredKey, KeyCommandRunner};
+use crate::model::deferred_key::{DeferredKey, KeyCommandRunner};
 
 /// The value of `web_search.service` for a tool of an MCP server.
 const MCP: &str = "mcp";
@@ -29,37 +30,39 @@ pub(crate) enum SearchSource {
 /// # Errors
 /// `BadConfig` for values that are missing or that contradict each other.
 pub(crate) fn load(app: &AppContext) -> Result<Option<SearchSource>, Reason> {
-    let settings = &app.base.settings.web_search;
-    let Some(name) = settings.service.value.as_deref() else { return Ok(None) };
+    let table = &app.base.settings.web_search;
+    let Some(name) = table.service.value.as_deref() else { return Ok(None) };
     let Some(service) = SearchService::from_name(name) else {
-        let given = settings.tool.value.as_deref().and_then(|tool| tool.split_once(':'));
+        let given = table.tool.value.as_deref().and_then(|tool| tool.split_once(':'));
         let Some((server, tool)) = given.filter(|(server, tool)| !server.is_empty() && !tool.is_empty())
         else {
-            return Err(invalid(app, "`web_search.tool` should be `SERVER:TOOL`, a tool of an MCP server"));
+            return Err(invalid(table, "`web_search.tool` should be `SERVER:TOOL`, a tool of an MCP server"));
         };
         return Ok(Some(SearchSource::Mcp { server: server.to_owned(), tool: tool.to_owned() }));
     };
-    let Some(url) = settings.url.value.as_deref().or_else(|| service.default_url()) else {
-        return Err(invalid(app, &format!("`{name}` needs `web_search.url`, the address of your instance")));
+    let Some(url) = table.url.value.as_deref().or_else(|| service.default_url()) else {
+        return Err(invalid(
+            table,
+            &format!("`{name}` needs `web_search.url`, the address of your instance"),
+        ));
     };
     let key = match (key_reader(app)?, service.key_variable()) {
-        (None, Some(usual)) => Some(missing_key(&key_variable(app).unwrap_or_else(|| usual.to_owned()))),
+        (None, Some(usual)) => Some(missing_key(&key_variable(table).unwrap_or_else(|| usual.to_owned()))),
         (key, _) => key,
     };
     Ok(Some(SearchSource::Service(SearchConfig { service, url: url.to_owned(), key })))
 }
 
 /// Returns the name of the variable with the key of the service; `None` without a service, or if it needs no key.
-pub(crate) fn key_variable(app: &AppContext) -> Option<String> {
-    let settings = &app.base.settings.web_search;
-    let service = settings.service.value.as_deref().filter(|service| *service != MCP)?;
-    let given = settings.key_variable.value.as_deref();
+pub(crate) fn key_variable(table: &WebSearchSettings) -> Option<String> {
+    let service = table.service.value.as_deref().filter(|service| *service != MCP)?;
+    let given = table.key_variable.value.as_deref();
     given.or_else(|| SearchService::from_name(service)?.key_variable()).map(str::to_owned)
 }
 
 /// Returns the error about a value of the table.
-pub(crate) fn invalid(app: &AppContext, detail: &str) -> Reason {
-    app.base.settings.web_search.service.origin.invalid(detail.to_owned()).into()
+pub(crate) fn invalid(table: &WebSearchSettings, detail: &str) -> Reason {
+    table.service.origin.invalid(detail.to_owned()).into()
 }
 
 /// Returns a reader that reports the missing key to the first call: a replay and `ibeam context` need none.
@@ -75,19 +78,16 @@ fn missing_key(variable: &str) -> SearchKeyReader {
 
 /// Returns the reader of the key: from the variable, the file or the command; `None` without any.
 fn key_reader(app: &AppContext) -> Result<Option<SearchKeyReader>, Reason> {
-    let settings = &app.base.settings.web_search;
-    let of_variable = key_variable(app).and_then(|name| variable(&name)).map(|key| key.trim().to_owned());
+    let table = &app.base.settings.web_search;
+    let of_variable = key_variable(table).and_then(|name| variable(&name)).map(|key| key.trim().to_owned());
     if let Some(key) = of_variable.filter(|key| !key.is_empty()) {
         return Ok(Some(Arc::new(move || {
             let key = key.clone();
             Box::pin(async move { Ok(key) })
         })));
     }
-    let Some(source) =
-        DeferredKey::choose(app, settings.api_key_file.value.as_slice(), &settings.api_key_command)?
-    else {
-        return Ok(None);
-    };
+    let (home, files) = (&app.dirs.home, table.api_key_file.value.as_slice());
+    let Some(source) = DeferredKey::choose(home, files, &table.api_key_command)? else { return Ok(None) };
     let (runner, redactor) = (KeyCommandRunner::new(app), app.redactor().clone());
     let known = Arc::new(OnceCell::new());
     Ok(Some(Arc::new(move || {

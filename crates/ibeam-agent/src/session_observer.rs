@@ -1,6 +1,6 @@
 //! Facts about sessions that no event has, for front ends.
 
-use crate::slash_commands::SlashCommand;
+use crate::slash_commands::slash_command::SlashCommand;
 
 /// The limits of a model, in tokens, as far as they are known.
 #[derive(Clone, Copy, Debug, Default)]

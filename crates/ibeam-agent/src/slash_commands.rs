@@ -8,6 +8,7 @@
 //! The prompts of MCP servers come after the files and skills. They are known only while their servers run.
 
 pub(crate) mod server_prompt;
+pub(crate) mod slash_command;
 mod template;
 
 use std::path::PathBuf;
@@ -15,42 +16,18 @@ use std::path::PathBuf;
 use ibeam_core::Redactor;
 use ibeam_output::{escape_invisible, escape_to_one_line};
 use ibeam_protocol::{Notice, UserPrompt};
-use serde::Serialize;
 
 use crate::frontmatter::Frontmatter;
 use crate::instructions::shorten_description;
 use crate::skills::{Skill, Skills, is_name, skill_text};
 use crate::text_sources::{MAX_TEXT_BYTES, TextOwner, TextSources, files_below, mark_untrusted};
+pub use slash_command::{CommandSource, SlashCommand};
 use template::fill_arguments;
 
 /// The number of files of a directory with commands.
 const MAX_FILES: usize = 256;
 /// The directories with skills only.
 const SKILLS_ONLY: [&str; 2] = [".agents", ".codex"];
-
-/// A command that the user can write as `/NAME ARGUMENTS`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct SlashCommand {
-    pub name: String,
-    pub description: String,
-    /// The arguments, for people.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub argument_hint: Option<String>,
-    #[serde(flatten)]
-    pub source: CommandSource,
-}
-
-/// The source of the text of a command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CommandSource {
-    /// A file with a template.
-    File(PathBuf),
-    /// The `SKILL.md` of a skill.
-    Skill(PathBuf),
-    /// The prompt of an MCP server.
-    Server(String),
-}
 
 struct CommandFile {
     /// The path below the directory, with `:` between its parts, e.g. `frontend:component`.

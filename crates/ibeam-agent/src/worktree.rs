@@ -16,7 +16,7 @@ use ibeam_git::RepositoryLocation;
 use ibeam_protocol::{Notice, Reason, SessionId, sentence};
 use sha2::{Digest as _, Sha256};
 
-use crate::app::resolve_workspace;
+use crate::app::workspace::resolve_workspace;
 use crate::environment::variable;
 use crate::git;
 use crate::option_checks::empty_value;

@@ -6,8 +6,10 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use ibeam_governor::Spend;
+
 use crate::ledger::Ledger;
-use crate::queue::{Finished, Lease, NextTask, QueueError, Release, Renewal, Spend, TaskQueue};
+use crate::queue::{Finished, Lease, NextTask, QueueError, Release, Renewal, TaskQueue};
 use crate::task::Task;
 use crate::task_result::TaskResult;
 

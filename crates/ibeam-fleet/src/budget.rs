@@ -1,9 +1,9 @@
-//! The budget of all tasks of a fleet together.
+//! The limits of all tasks of a fleet together: the budget and the rates of requests.
 
+use ibeam_governor::Spend;
 use serde::{Deserialize, Serialize};
 
-use crate::child::ExtraLimits;
-use crate::queue::{Spend, usd_to_micros};
+use crate::dollars::usd_to_micros;
 
 /// The budget of all tasks together. An absent limit is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,6 +13,34 @@ pub struct Budget {
     pub cost_micros: Option<u64>,
     /// Tokens of prompts and answers together.
     pub tokens: Option<u64>,
+}
+
+/// The rates of requests of all runs together. An absent limit is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RateLimits {
+    /// The requests that may start within a minute, for each account.
+    pub requests_per_minute: Option<u32>,
+    /// The tokens of the requests that started within a minute, for each account.
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// The limits that the budget of the fleet adds to those of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ExtraLimits {
+    pub(crate) cost_micros: Option<u64>,
+    pub(crate) tokens: Option<u64>,
+}
+
+impl ExtraLimits {
+    /// Returns the limits for a run that has consumed `spent` already.
+    pub(crate) fn after(self, spent: Spend) -> Self {
+        let plus = |limit: Option<u64>, spent: u64| limit.map(|limit| limit.saturating_add(spent));
+        Self {
+            cost_micros: plus(self.cost_micros, spent.cost_micros),
+            tokens: plus(self.tokens, spent.tokens),
+        }
+    }
 }
 
 impl Budget {

@@ -16,13 +16,11 @@ use crate::check_files::place_check_files;
 use crate::child::stdin_from;
 use crate::error::FleetError;
 use crate::task::Task;
-use crate::task_dir::TaskDir;
+use crate::task_dir::{REPORT, TaskDir};
 use crate::task_result::CheckResult;
 use crate::task_run::{POLL_INTERVAL, TaskRunner};
 use crate::verdict::{Cause, CheckReport, Verdict};
 
-/// The file with the report of a check.
-pub(crate) const REPORT: &str = "check.json";
 /// The file with the command of a check while it runs.
 const COMMAND: &str = "check.command";
 

@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
+use crate::budget::ExtraLimits;
 use crate::file_filter::FileFilter;
 use crate::parking::Parking;
 use crate::task::Task;
@@ -20,10 +21,9 @@ use crate::task_files;
 use crate::task_totals::TotalsScope;
 use crate::workspace::hidden_file;
 use ibeam_git::Git;
-use ibeam_governor::Spend;
-use ibeam_governor::task_directory;
 use ibeam_governor::{
     DIRECTORY_VARIABLE, GOVERNOR_VARIABLE, HIDDEN_FILES_VARIABLE, KEY_FILE_VARIABLE, TASK_VARIABLE,
+    task_directory,
 };
 
 /// The program that executes runs, and git.
@@ -42,24 +42,6 @@ pub struct RunProgram {
     pub hidden: FileFilter,
     /// The place where the requests of runs wait for batches; `None` if they are sent directly.
     pub parking: Option<Arc<Parking>>,
-}
-
-/// The limits that the budget of the fleet adds to those of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ExtraLimits {
-    pub(crate) cost_micros: Option<u64>,
-    pub(crate) tokens: Option<u64>,
-}
-
-impl ExtraLimits {
-    /// Returns the limits for a run that has consumed `spent` already.
-    pub(crate) fn after(self, spent: Spend) -> Self {
-        let plus = |limit: Option<u64>, spent: u64| limit.map(|limit| limit.saturating_add(spent));
-        Self {
-            cost_micros: plus(self.cost_micros, spent.cost_micros),
-            tokens: plus(self.tokens, spent.tokens),
-        }
-    }
 }
 
 /// The beginning of a run.

@@ -15,15 +15,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::event::Event;
-use crate::budget::Budget;
-use crate::child::{Children, ExtraLimits, RunProgram};
+use crate::budget::{Budget, ExtraLimits, RateLimits};
+use crate::child::{Children, RunProgram};
 use crate::clock::{millis, now_ms};
 use crate::error::FleetError;
 use crate::event_publisher::EventPublisher;
 use crate::fleet_directory::FleetDirectory;
-use crate::governor::{Governor, RateLimits};
+use crate::governor::Governor;
 use crate::governor_server::{SharedGovernor, socket_path};
-use crate::queue::{Claim, Finished, Lease, NextTask, Release, Spend, TaskQueue};
+use crate::queue::{Claim, Finished, Lease, NextTask, Release, TaskQueue};
 use crate::retry::begin_numbered_attempt;
 use crate::snapshots::{SharingNote, Snapshots};
 use crate::stop::StopFlag;
@@ -34,7 +34,7 @@ use crate::task_result::TaskResult;
 use crate::task_run::{Conclusion, TaskRunner};
 use crate::task_totals::TotalsScope;
 use crate::workspace::Workspaces;
-use ibeam_governor::task_directory;
+use ibeam_governor::{Spend, task_directory};
 use ibeam_protocol::Sentence;
 
 /// The time between two looks for a requested end.

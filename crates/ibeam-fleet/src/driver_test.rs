@@ -11,12 +11,11 @@ use ibeam_git::Git;
 
 use ibeam_protocol::Sentence;
 
-use crate::budget::Budget;
-use crate::child::{Children, ExtraLimits, RunProgram};
+use crate::budget::{Budget, ExtraLimits, RateLimits};
+use crate::child::{Children, RunProgram};
 use crate::driver::{DriverOptions, FleetEnd, FleetObserver, run_fleet};
 use crate::file_filter::FileFilter;
 use crate::fleet_directory::FleetDirectory;
-use crate::governor::RateLimits;
 use crate::ledger::Ledger;
 use crate::queue::TaskQueue as _;
 use crate::queue_conformance::task;

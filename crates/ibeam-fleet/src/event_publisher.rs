@@ -4,14 +4,13 @@
 //! were accepted. So a line is published at least once, whatever was killed, and the receiver drops what has the same id.
 
 use std::collections::HashMap;
-use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::queue::QueueError;
+use crate::queue::{EventSink, StreamEvent};
 use crate::snapshots::SharingNote;
 use crate::stream_tail::StreamTail;
 use crate::task_dir::TaskDir;
@@ -23,25 +22,6 @@ const MAX_LINE_BYTES: usize = 900 << 10;
 const BATCH_BYTES: usize = 1 << 20;
 /// The time until the next attempt after lines that were not accepted.
 const FAILURE_PAUSE: Duration = Duration::from_secs(10);
-
-/// The place to which the lines of streams are published.
-pub trait EventSink: Send + Sync + Debug {
-    /// Publishes events in their order, and waits until they are accepted.
-    ///
-    /// # Errors
-    /// `Service`; some of the events may have been accepted.
-    fn publish(&self, events: &[StreamEvent]) -> Result<(), QueueError>;
-}
-
-/// A line of the stream of a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StreamEvent {
-    pub task: String,
-    /// The id, which no other line of the fleet has.
-    pub id: String,
-    /// The line with its place, as a JSON object.
-    pub object: String,
-}
 
 /// The publication of the streams of a driver.
 #[derive(Debug)]
@@ -239,6 +219,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::QueueError;
 
     /// Accepts events, or refuses them.
     #[derive(Debug, Default)]

@@ -13,15 +13,11 @@ mod service_quota;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
 use self::leases::{SharedLease, TimedBlock};
 use self::service_quota::ServiceQuota;
-use crate::budget::Budget;
+use crate::budget::{Budget, RateLimits};
 use crate::shared_limits::{BlockCorrection, RequestBlock};
-use ibeam_governor::Spend;
-use ibeam_governor::{Ask, RequestOutcome, RequestReport};
-use ibeam_governor::{LineKind, LogLine};
+use ibeam_governor::{Ask, LineKind, LogLine, RequestOutcome, RequestReport, Spend};
 
 /// The time over which `per minute` counts.
 const MINUTE: Duration = Duration::from_secs(60);
@@ -30,15 +26,6 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// The time after which a waiting request is looked at again where nothing announces the change.
 const RECHECK: Duration = Duration::from_secs(1);
-/// The limits of all runs together. An absent limit is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct RateLimits {
-    /// The requests that may start within a minute, for each account.
-    pub requests_per_minute: Option<u32>,
-    /// The tokens of the requests that started within a minute, for each account.
-    pub tokens_per_minute: Option<u64>,
-}
 
 /// The decision about a request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,8 +12,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::budget::Budget;
-use crate::child::ExtraLimits;
+use crate::budget::{Budget, ExtraLimits};
 use crate::event_publisher::random_id;
 use crate::governor::{Decision, Governor, PendingRequest, Settlement};
 use crate::shared_limits::{LeaseDecision, SharedLimits};

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::governor::RateLimits;
+use crate::budget::RateLimits;
 use ibeam_governor::{Ask, RequestOutcome};
 
 /// A run of a fleet in a directory whose path is too long for a socket.

@@ -12,11 +12,10 @@ mod waiting;
 
 use std::path::{Path, PathBuf};
 
+use ibeam_governor::Spend;
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params};
 
-use crate::queue::{
-    Claim, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, Spend, TaskQueue,
-};
+use crate::queue::{Claim, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, TaskQueue};
 use crate::task::Task;
 use crate::task_result::{Outcome, TaskResult};
 

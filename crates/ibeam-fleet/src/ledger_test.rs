@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ibeam_governor::Spend;
 use proptest::prelude::*;
 
 use crate::ledger::Ledger;

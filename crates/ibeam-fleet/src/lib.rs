@@ -15,6 +15,7 @@ mod child;
 mod clock;
 mod comparison;
 mod data_error;
+mod dollars;
 mod driver;
 #[cfg(test)]
 mod driver_test;
@@ -59,22 +60,22 @@ mod workspace;
 
 pub use application::{Application, Applied, ApplyMode, PassedTask, passed_tasks};
 pub use batch_queue::BatchQueue;
-pub use budget::Budget;
+pub use budget::{Budget, RateLimits};
 pub use child::RunProgram;
 pub use comparison::{ChangedTask, ComparisonSums, FleetComparison, RateDifference};
 pub use driver::{DriverOptions, FleetEnd, FleetObserver, HaltReason, run_fleet};
 pub use error::FleetError;
-pub use event_publisher::{EventSink, StreamEvent, random_id, worker_id};
+pub use event_publisher::{random_id, worker_id};
 pub use file_filter::FileFilter;
 pub use fleet_directory::FleetDirectory;
-pub use governor::RateLimits;
 pub use ibeam_git::Git;
-pub use ibeam_governor::{RequestOutcome, RequestReport, task_directory};
+pub use ibeam_governor::{RequestOutcome, RequestReport, Spend, task_directory};
 pub use ledger::Ledger;
 pub use matrix::expand_matrix;
 pub use parking::Parking;
 pub use queue::{
-    Claim, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, Spend, TaskQueue,
+    Claim, EventSink, Finished, Lease, LedgerState, NextTask, QueueError, Release, Renewal, SnapshotStore,
+    StreamEvent, TaskQueue,
 };
 pub use report::{FleetReport, ModelRow, PassRate, ReportSums};
 pub use report_html::{EachTask, ReportedFleet, print_report_page};
@@ -83,7 +84,7 @@ pub use shared_limits::{
     BlockCorrection, BudgetLease, DriverUsage, FleetLimits, Hold, LeaseDecision, RequestBlock, SharedLimits,
     SharedState,
 };
-pub use snapshot::{MAX_SNAPSHOT_BYTES, SnapshotStore};
+pub use snapshot::MAX_SNAPSHOT_BYTES;
 pub use snapshots::SharingNote;
 pub use statistics::PassAtK;
 pub use stop::StopFlag;

@@ -4,17 +4,17 @@
 //! The queue delivers; what a task left is in its directory. So an implementation may deliver a task twice after a crash,
 //! but it keeps one result per task, the first. `queue_conformance.rs` has the tests of every implementation.
 
+use std::fmt::Debug;
+use std::fs::File;
 use std::sync::Arc;
 
+use ibeam_governor::Spend;
 use ibeam_protocol::Sentence;
 use serde::{Deserialize, Serialize};
 
-use crate::event_publisher::EventSink;
 use crate::shared_limits::SharedLimits;
-use crate::snapshot::SnapshotStore;
 use crate::task::Task;
 use crate::task_result::TaskResult;
-pub use ibeam_governor::Spend;
 
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
@@ -85,6 +85,41 @@ pub trait TaskQueue: Send {
     fn events(&self) -> Option<Arc<dyn EventSink>> {
         None
     }
+}
+
+/// The place where the machines of a fleet store snapshots. It has at most one of a task, that of its latest lease.
+pub trait SnapshotStore: Send + Sync + Debug {
+    /// Stores a snapshot of the task of a lease, instead of an earlier one. Without effect if there is one of a later
+    /// lease.
+    fn store(&self, lease: &Lease, snapshot: &mut File) -> Result<(), QueueError>;
+
+    /// Returns the number of the lease of the stored snapshot of a task.
+    fn stored_lease(&self, task: &str) -> Result<Option<u64>, QueueError>;
+
+    /// Writes the stored snapshot of a task to `file`.
+    ///
+    /// # Errors
+    /// `Service`, also if the snapshot is incomplete.
+    fn fetch(&self, task: &str, file: &mut File) -> Result<(), QueueError>;
+}
+
+/// The place to which the lines of streams are published.
+pub trait EventSink: Send + Sync + Debug {
+    /// Publishes events in their order, and waits until they are accepted.
+    ///
+    /// # Errors
+    /// `Service`; some of the events may have been accepted.
+    fn publish(&self, events: &[StreamEvent]) -> Result<(), QueueError>;
+}
+
+/// A line of the stream of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamEvent {
+    pub task: String,
+    /// The id, which no other line of the fleet has.
+    pub id: String,
+    /// The line with its place, as a JSON object.
+    pub object: String,
 }
 
 /// The answer to a request for a task.
@@ -190,21 +225,4 @@ impl LedgerState {
             Self::Finished => "finished",
         }
     }
-}
-
-/// Returns dollars for millionths of a dollar.
-#[expect(clippy::cast_precision_loss, reason = "amounts are far below 2^53 millionths")]
-pub(crate) fn micros_to_usd(micros: u64) -> f64 {
-    micros as f64 / 1e6
-}
-
-/// Returns millionths of a dollar, rounded up; `None` for a negative amount and for no amount at all.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the amount is not negative, and the conversion saturates"
-)]
-pub(crate) fn usd_to_micros(usd: f64) -> Option<u64> {
-    // The binary fraction may lie a little above the decimal one.
-    (usd >= 0.0 && usd.is_finite()).then(|| (usd * 1e6 - 1e-6).ceil().max(0.0) as u64)
 }

@@ -67,7 +67,7 @@ pub(crate) fn assert_none(queue: &mut impl TaskQueue, clock: &impl Clock, at: u6
 
 macro_rules! conformance_tests {
     ($new:expr) => {
-        use $crate::queue::{Finished, NextTask, QueueError, Release, Renewal, Spend, TaskQueue};
+        use $crate::queue::{Finished, NextTask, QueueError, Release, Renewal, TaskQueue};
         use $crate::queue_conformance::{assert_none, claimed, result, task};
         use $crate::task_result::Outcome;
 

@@ -7,7 +7,7 @@ use std::io::{self, BufRead, BufReader, Read};
 
 use serde::Deserialize;
 
-use crate::queue::usd_to_micros;
+use crate::dollars::usd_to_micros;
 use crate::task_result::TaskUsage;
 
 /// The beginning of the line with a prompt.

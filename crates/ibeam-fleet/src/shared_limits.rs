@@ -11,10 +11,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Budget;
-use crate::governor::RateLimits;
-use ibeam_governor::RequestReport;
-use ibeam_governor::Spend;
+use crate::budget::{Budget, RateLimits};
+use ibeam_governor::{RequestReport, Spend};
 
 /// The number of seconds over which `per minute` counts.
 const MINUTE_S: u64 = 60;

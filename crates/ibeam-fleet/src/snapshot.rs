@@ -10,14 +10,12 @@
 //!
 //! A snapshot came over the network, so its names and sizes are checked before anything is written.
 
-use std::fmt::Debug;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::queue::{Lease, QueueError};
 use crate::run_stream::USER_LINE;
 use crate::stream_tail::StreamTail;
 
@@ -33,22 +31,6 @@ pub(crate) const CHANGES_FILE: &str = "changes.patch";
 
 /// The beginnings of the lines of a stream that a snapshot has, besides the first line.
 const KEPT_LINES: [&[u8]; 3] = [USER_LINE, br#"{"type":"result","#, br#"{"type":"error","#];
-
-/// The place where the machines of a fleet store snapshots. It has at most one of a task, that of its latest lease.
-pub trait SnapshotStore: Send + Sync + Debug {
-    /// Stores a snapshot of the task of a lease, instead of an earlier one. Without effect if there is one of a later
-    /// lease.
-    fn store(&self, lease: &Lease, snapshot: &mut File) -> Result<(), QueueError>;
-
-    /// Returns the number of the lease of the stored snapshot of a task.
-    fn stored_lease(&self, task: &str) -> Result<Option<u64>, QueueError>;
-
-    /// Writes the stored snapshot of a task to `file`.
-    ///
-    /// # Errors
-    /// `Service`, also if the snapshot is incomplete.
-    fn fetch(&self, task: &str, file: &mut File) -> Result<(), QueueError>;
-}
 
 /// The line of a snapshot before its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

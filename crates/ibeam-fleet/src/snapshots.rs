@@ -14,11 +14,10 @@ use std::time::{Duration, Instant};
 
 use crate::child::RunProgram;
 use crate::error::FleetError;
-use crate::queue::{Claim, Lease};
+use crate::queue::{Claim, Lease, SnapshotStore};
 use crate::run_stream::{RunStream, resumable_session};
 use crate::snapshot::{
-    CHANGES_FILE, MAX_SNAPSHOT_BYTES, SESSION_FILE, SnapshotHead, SnapshotStore, condense_stream, extract,
-    write,
+    CHANGES_FILE, MAX_SNAPSHOT_BYTES, SESSION_FILE, SnapshotHead, condense_stream, extract, write,
 };
 use crate::stream_tail::StreamTail;
 use crate::task::WorkspaceSource;
@@ -328,9 +327,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use ibeam_git::Git;
+    use ibeam_governor::Spend;
 
     use super::*;
-    use crate::queue::{QueueError, Spend};
+    use crate::queue::QueueError;
     use crate::task::Task;
 
     const SESSION: &str = "c6b62c6f-7ead-4fd6-9922-e952131177ff";

@@ -151,7 +151,7 @@ pub struct TaskLimits {
         rename = "max_cost_usd",
         default,
         skip_serializing_if = "Option::is_none",
-        with = "crate::task_file::dollars"
+        with = "crate::dollars"
     )]
     pub max_cost_micros: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

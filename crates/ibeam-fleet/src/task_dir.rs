@@ -12,13 +12,14 @@ use std::path::{Path, PathBuf};
 use ibeam_files::file_lock;
 use serde::{Deserialize, Serialize};
 
-use crate::check_run::REPORT;
 use crate::error::FleetError;
 use crate::run_stream::RunStream;
 use crate::task_result::TaskResult;
 use crate::workspace::Changes;
 use ibeam_governor::{ANSWERS, task_directory};
 
+/// The file with the report of a check.
+pub(crate) const REPORT: &str = "check.json";
 /// The file with the names of the changed files.
 const CHANGES: &str = "changes.json";
 

@@ -380,28 +380,6 @@ fn needs_any(tasks: &[(u64, Task)], at: usize) -> bool {
     tasks.get(at).is_some_and(|(_, task)| !task.needs.is_empty())
 }
 
-/// Dollars in JSON, millionths of a dollar in memory.
-pub(crate) mod dollars {
-    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
-
-    pub(crate) fn serialize<S: Serializer>(micros: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
-        match micros {
-            Some(micros) => serializer.serialize_f64(crate::queue::micros_to_usd(*micros)),
-            None => serializer.serialize_none(),
-        }
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-        let Some(usd) = Option::<f64>::deserialize(deserializer)? else { return Ok(None) };
-        match crate::queue::usd_to_micros(usd) {
-            Some(micros) => Ok(Some(micros)),
-            None => Err(D::Error::custom(ibeam_protocol::sentence!(
-                "an amount of dollars should not be negative"
-            ))),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

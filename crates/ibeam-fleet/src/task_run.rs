@@ -9,15 +9,16 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ibeam_governor::Spend;
 use ibeam_protocol::Sentence;
 use rustix::process::{Signal, kill_process};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, ExtraLimits};
 use crate::check_run::CheckEnd;
-use crate::child::{Children, ExtraLimits, RunInputs, RunProgram, RunStart, exit_code, stdin_from};
+use crate::child::{Children, RunInputs, RunProgram, RunStart, exit_code, stdin_from};
 use crate::clock::millis;
+use crate::dollars::micros_to_usd;
 use crate::error::FleetError;
-use crate::queue::{Spend, micros_to_usd};
 use crate::run_stream::{RunEnd, RunFailure, RunStream, resumable_session};
 use crate::stop::StopFlag;
 use crate::task::Task;

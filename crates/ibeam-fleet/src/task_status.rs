@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::queue::{LedgerState, Spend, micros_to_usd};
+use ibeam_governor::Spend;
+
+use crate::dollars::micros_to_usd;
+use crate::queue::LedgerState;
 use crate::task_result::{Outcome, TaskResult};
 
 /// The state of a task: docs/fleet.md, "States".

@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 
 use crate::dialect::{Host, SetModelReceiver, SetModelRequest, resolve_claude_model};
 use ibeam_agent::app::AppContext;
-use ibeam_agent::model::{self, ModelChoice};
-use ibeam_agent::run::model_info;
+use ibeam_agent::model::{self, ModelChoice, model_info};
 
 pub(super) struct HostModel<'a> {
     app: &'a AppContext,

@@ -38,7 +38,7 @@ contract_object! {
 }
 
 contract_object! {
-    /// The same text.
+    /// A copy of the text.
     pub struct ThrowawaySuccess<S: Default = String> {
         /// The text.
         payload text("text"): S,

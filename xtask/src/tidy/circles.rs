@@ -14,9 +14,6 @@ use super::tree::{TidyError, read_file, tracked_files};
 /// The largest number of files in a circle.
 const MAX_FILES: usize = 8;
 
-/// Crates with larger circles: the number of their files in circles above the limit. It only falls.
-const LIMITS: &[(&str, usize)] = &[("crates/ibeam-agent", 22), ("crates/ibeam-fleet", 19)];
-
 /// The folder of the parser of shell commands, whose grammar is recursive.
 const RECURSIVE_GRAMMAR: &str = "crates/ibeam-policy/src/shell";
 
@@ -37,29 +34,17 @@ pub(super) fn check(root: &Path) -> Result<Vec<String>, TidyError> {
     for (package, roots) in by_crate {
         let graph = ModuleReader::read(&roots, &|path| read_file(root, path).ok())
             .map_err(|detail| TidyError::Unreadable(format!("{package}: {detail}")))?;
-        let limit = LIMITS.iter().find(|(name, _)| *name == package).map(|(_, limit)| *limit);
-        findings.extend(crate_finding(package, &graph, limit));
+        findings.extend(crate_finding(package, &graph));
     }
     Ok(findings)
 }
 
-/// Compares the large circles of a crate with its limit.
-fn crate_finding(package: &str, graph: &FileGraph, limit: Option<usize>) -> Option<String> {
-    let large: Vec<BTreeSet<usize>> = circles(&graph.edges)
-        .into_iter()
-        .filter(|circle| circle.len() > MAX_FILES && !is_recursive_grammar(graph, circle))
-        .collect();
-    let count: usize = large.iter().map(BTreeSet::len).sum();
-    match limit {
-        Some(limit) if count < limit && count > 0 => Some(format!(
-            "{package}: {count} files in large circles; lower its limit in `LIMITS` from {limit}"
-        )),
-        Some(_) if count == 0 => Some(format!("{package}: has no large circle; remove its row of `LIMITS`")),
-        _ if count > limit.unwrap_or_default() => Some(
-            large.iter().map(|circle| description(package, graph, circle)).collect::<Vec<_>>().join("\n"),
-        ),
-        _ => None,
-    }
+/// Describes the circles of a crate that are too large.
+fn crate_finding(package: &str, graph: &FileGraph) -> Option<String> {
+    let circles = circles(&graph.edges).into_iter();
+    let large = circles.filter(|circle| circle.len() > MAX_FILES && !is_recursive_grammar(graph, circle));
+    let findings: Vec<String> = large.map(|circle| description(package, graph, &circle)).collect();
+    (!findings.is_empty()).then(|| findings.join("\n"))
 }
 
 fn is_recursive_grammar(graph: &FileGraph, circle: &BTreeSet<usize>) -> bool {
@@ -164,20 +149,12 @@ mod tests {
 
     #[test]
     fn a_circle_of_nine_files_is_found_with_a_way_out() {
-        assert_eq!(crate_finding("crates/x", &ring(8), None), None);
-        let finding = crate_finding("crates/x", &ring(9), None).unwrap();
+        assert_eq!(crate_finding("crates/x", &ring(8)));
+        let finding = crate_finding("crates/x", &ring(9)).unwrap();
         assert!(
             finding.contains("f0.rs, f1.rs") && finding.contains("without f8.rs → f0.rs (1): 1 files"),
             "{finding}"
         );
-    }
-
-    #[test]
-    fn a_limit_only_falls() {
-        assert_eq!(crate_finding("crates/x", &ring(9), Some(9)), None);
-        assert!(crate_finding("crates/x", &ring(10), Some(9)).unwrap().contains("a circle of 10 files"));
-        assert!(crate_finding("crates/x", &ring(9), Some(10)).unwrap().contains("lower its limit"));
-        assert!(crate_finding("crates/x", &ring(8), Some(10)).unwrap().contains("remove its row"));
     }
 
     #[test]
@@ -186,6 +163,6 @@ mod tests {
         for file in &mut graph.files {
             *file = file.replace("crates/x/src", RECURSIVE_GRAMMAR);
         }
-        assert_eq!(crate_finding("crates/ibeam-policy", &graph, None), None);
+        assert_eq!(crate_finding("crates/ibeam-policy", &graph));
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ibeam_config::{Origin, Value, config_file};
+use ibeam_config::{Config, Origin, Value, config_file};
 use ibeam_files::regular_file;
 use ibeam_mcp::{Elicitation, RevisionChoice};
 use ibeam_protocol::{McpStatus, Notice, Reason};
@@ -146,7 +146,7 @@ pub struct ServerDeclarations {
 /// reading such a file.
 pub fn declared_servers(app: &AppContext) -> Result<ServerDeclarations, Reason> {
     let trusted = is_project_trusted(app);
-    let tables = server_tables(app);
+    let tables = server_tables(&app.base.config);
     let switch = |name: &str| tables.switch(name, trusted);
     let TablesByLayer { managed, user, project } = &tables;
     let mut servers = BTreeMap::new();
@@ -209,7 +209,7 @@ pub fn check_files(app: &AppContext) -> Vec<(PathBuf, Option<Reason>)> {
 
 /// Returns the errors of the tables `[mcp_servers.NAME]` and of `--mcp-config`.
 pub fn declaration_errors(app: &AppContext) -> Vec<Reason> {
-    let TablesByLayer { managed, user, project } = server_tables(app);
+    let TablesByLayer { managed, user, project } = server_tables(&app.base.config);
     let is_strict = app.base.options.strict_mcp_config;
     let tables = [(&managed, true), (&user, !is_strict), (&project, !is_strict)];
     let used = tables.into_iter().filter_map(|(tables, is_used)| is_used.then_some(tables));
@@ -370,9 +370,9 @@ impl TablesByLayer {
 }
 
 /// Collects the tables `[mcp_servers.NAME]` of the configuration.
-fn server_tables(app: &AppContext) -> TablesByLayer {
+fn server_tables(config: &Config) -> TablesByLayer {
     let mut tables = TablesByLayer::default();
-    for (path, settings) in app.base.config.all_settings() {
+    for (path, settings) in config.all_settings() {
         let [first, name, key @ ..] = path else { continue };
         if first != "mcp_servers" {
             continue;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
+use ibeam_core::Redactor;
 use ibeam_mcp::{HeaderReader, HttpConfig, UserAgent};
 use ibeam_providers::{Secret, check_header, is_secret_header};
 
@@ -28,7 +29,7 @@ pub(super) fn config(
     for (header, value) in &declaration.headers {
         let value = filler.fill(value)?;
         check_header(header, &value).map_err(|error| error.to_string())?;
-        redact(app, header, &value);
+        redact(app.redactor(), header, &value);
         headers.push((header.clone(), Secret::new(&value)));
     }
     let connection =
@@ -56,11 +57,11 @@ pub(super) fn config(
 
 /// Redacts the value of a header from all output, if it is likely a secret. In `Bearer TOKEN` only the last word is
 /// secret.
-fn redact(app: &AppContext, name: &str, value: &str) {
+fn redact(redactor: &Redactor, name: &str, value: &str) {
     if is_secret_header(name)
         && let Some(secret) = value.split_whitespace().last()
     {
-        app.redactor().add(secret);
+        redactor.add(secret);
     }
 }
 

@@ -17,7 +17,7 @@ impl ModelChoice {
     /// Returns the warnings about the model, for people.
     pub fn age_warnings(&self, app: &AppContext) -> Vec<Sentence> {
         let Some(provider) = &self.provider else { return Vec::new() };
-        let listed = app.model_lists().facts(provider, &self.info.id).unwrap_or_default();
+        let listed = app.model_lists().facts(provider.list_source(), &self.info.id).unwrap_or_default();
         let known = find_model(&provider.name, &self.info.id);
         let facts = ConfiguredFacts::new(&app.base.config, &provider.name, &self.info.id);
         let set = |field| facts.text(field).map(str::to_owned);

@@ -1,6 +1,8 @@
 //! Providers with the user's settings: address, key and headers, from flags, variables, configuration and stored keys.
 
-use ibeam_config::{Origin, ProviderSettings, Setting};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use ibeam_config::{NetworkSettings, Origin, ProviderSettings, Setting, Settings, TimeoutSettings};
 use ibeam_protocol::{KeySource, Reason, UnusedKey, sentence};
 use ibeam_providers::protocol_choice::{ProtocolChoice, ResponsesUse};
 use ibeam_providers::provider_table::{self, KnownProvider, PROVIDERS, UNSUPPORTED_KEY_VARIABLES};
@@ -12,10 +14,12 @@ use ibeam_providers::{
 use super::configured_facts::configured_wires;
 use super::connection::{ServiceConnection, check_encryption, proxy_passwords};
 use super::deferred_key::DeferredKey;
+use super::list_cache::ListSource;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
 use crate::option_checks::split_header;
 use crate::otel::Receiver;
+use crate::run_options::RunOptions;
 use crate::similar_names::closest;
 
 /// A further key of a provider.
@@ -130,11 +134,11 @@ impl ConfiguredProvider {
             None if !is_own_address || !is_live => quirks.forget_cache(),
             None => {}
         }
-        let gets_own_key = !is_endpoint_of_another_server(app, name);
+        let gets_own_key = !is_endpoint_of_another_server(&app.base.options, name);
         let (key, key_source) = match gets_own_key {
             _ if app.replays() => (None, KeySource::None),
             true => find_key(app, name),
-            false => flag_key(app),
+            false => flag_key(&app.base.options),
         };
         let is_stored = key.is_none() || key_source == KeySource::Login;
         let deferred_key = match gets_own_key && !app.replays() && is_stored {
@@ -149,7 +153,7 @@ impl ConfiguredProvider {
             (KeySource::Login, None) | (KeySource::None, _) => None,
         };
         let spare_keys = match (key_source, &deferred_key) {
-            (KeySource::Env, _) => spare_variables(app, name),
+            (KeySource::Env, _) => spare_variables(&app.base.settings, name),
             (KeySource::Login, Some(first)) => spare_files(app, name, first),
             (KeySource::Login, None) | (KeySource::Flag | KeySource::None, _) => Vec::new(),
         };
@@ -178,7 +182,7 @@ impl ConfiguredProvider {
                 Some("websocket") => TransportKind::WebSocket,
                 Some(_) | None => TransportKind::Http,
             },
-            timeouts: timeouts(app, known),
+            timeouts: timeouts(&app.base.settings.timeouts, known),
             has_own_address,
             connection: ServiceConnection::default(),
         }))
@@ -243,12 +247,19 @@ impl ConfiguredProvider {
         }
     }
 
+    /// Returns the source of its list of models. The hash has only 16 bits, so that no one can find the key by trying keys.
+    pub(crate) fn list_source(&self) -> ListSource<'_> {
+        let mut hasher = DefaultHasher::new();
+        (&self.base_url, &self.key, &self.deferred_key, &self.headers).hash(&mut hasher);
+        ListSource { provider: &self.name, origin: hasher.finish() & 0xffff }
+    }
+
     /// Checks the base URL, and returns the provider with the proxy and the certificates of its connections.
     ///
     /// # Errors
     /// The errors of [`Self::check_address`] and [`ServiceConnection::for_url`].
     pub fn with_connection(self, app: &AppContext) -> Result<Self, Reason> {
-        self.check_address(app)?;
+        self.check_address(&app.base.settings.network)?;
         let connection = ServiceConnection::for_url(app, &self.base_url)?;
         Ok(Self { connection, ..self })
     }
@@ -258,7 +269,7 @@ impl ConfiguredProvider {
     ///
     /// # Errors
     /// `BadConfig` with the source of the base URL; also for a base URL that cannot be used.
-    fn check_address(&self, app: &AppContext) -> Result<(), Reason> {
+    fn check_address(&self, settings: &NetworkSettings) -> Result<(), Reason> {
         let bad = |detail: String| Reason::BadConfig {
             path: self.base_url_source.clone().unwrap_or_else(|| format!("providers.{}", self.name)),
             line: None,
@@ -271,7 +282,7 @@ impl ConfiguredProvider {
         let carries_secret = self.has_key()
             || self.headers.iter().any(|(name, _)| is_secret_header(name))
             || has_credentials(&self.base_url);
-        check_encryption(app, &self.base_url, carries_secret).map_err(bad)
+        check_encryption(settings, &self.base_url, carries_secret).map_err(bad)
     }
 
     /// Returns the message for a provider whose base URL depends on the account of the user.
@@ -339,9 +350,9 @@ pub(super) fn protocol_names() -> String {
 
 /// Whether `--endpoint` is a server that may not belong to provider `name`. It belongs to the provider only if `--model
 /// NAME/…` is on the same command line. Any other server gets no key and no header, except those of flags.
-fn is_endpoint_of_another_server(app: &AppContext, name: &str) -> bool {
-    let named = app.base.options.model.as_deref().and_then(|model| model.trim().split_once('/'));
-    app.base.options.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
+fn is_endpoint_of_another_server(options: &RunOptions, name: &str) -> bool {
+    let named = options.model.as_deref().and_then(|model| model.trim().split_once('/'));
+    options.endpoint.is_some() && named.is_none_or(|(provider, _)| provider != name)
 }
 
 /// Whether anything of a provider is set: a variable, a stored key, or a key of the configuration.
@@ -383,7 +394,7 @@ pub fn key_sources(app: &AppContext) -> Vec<(String, String)> {
     provider_names(app)
         .into_iter()
         .filter_map(|name| {
-            let source = set_key_variable(app, &name)
+            let source = set_key_variable(&app.base.settings, &name)
                 .map(|variable_name| format!("${variable_name}"))
                 .or_else(|| DeferredKey::find(app, &name).ok()?.map(|key| key.describe()))
                 .or_else(|| app.credentials.get(&name).map(|_| app.dirs.credentials.display().to_string()))?;
@@ -394,7 +405,8 @@ pub fn key_sources(app: &AppContext) -> Vec<(String, String)> {
 
 /// Returns the variable or the setting with a key of provider `name`, which takes precedence over a stored key.
 pub fn overriding_key(app: &AppContext, name: &str) -> Option<String> {
-    set_key_variable(app, name).map(|variable| format!("${variable}")).or_else(|| {
+    let variable = set_key_variable(&app.base.settings, name);
+    variable.map(|variable| format!("${variable}")).or_else(|| {
         let deferred = DeferredKey::find(app, name).ok()??;
         Some(format!("providers.{name}.{}", deferred.setting()))
     })
@@ -405,8 +417,8 @@ pub fn overriding_key(app: &AppContext, name: &str) -> Option<String> {
 pub fn key_variable_names(app: &AppContext) -> Vec<String> {
     provider_names(app)
         .iter()
-        .flat_map(|name| key_variables(app, name, provider_table::known_provider(name)))
-        .chain(crate::search_config::key_variable(app))
+        .flat_map(|name| key_variables(&app.base.settings, name))
+        .chain(crate::search_config::key_variable(&app.base.settings.web_search))
         .chain([MCP_TOKEN_VARIABLE.to_owned()])
         .collect()
 }
@@ -441,28 +453,28 @@ pub fn unused_key(app: &AppContext) -> Option<UnusedKey> {
 
 /// Returns the name of the variable for the key of provider `name`; `None` if the provider needs no key.
 pub fn key_variable(app: &AppContext, name: &str) -> Option<String> {
-    key_variables(app, name, provider_table::known_provider(name)).into_iter().next()
+    key_variables(&app.base.settings, name).into_iter().next()
 }
 
-fn key_variables(app: &AppContext, name: &str, known: Option<&KnownProvider>) -> Vec<String> {
-    let configured = configured_key_variables(app, name).iter().cloned();
-    let variables = known.map_or(&[][..], |known| known.key_variables);
+fn key_variables(settings: &Settings, name: &str) -> Vec<String> {
+    let configured = configured_key_variables(settings, name).iter().cloned();
+    let variables = provider_table::known_provider(name).map_or(&[][..], |known| known.key_variables);
     configured.chain(variables.iter().map(|name| (*name).to_owned())).collect()
 }
 
-fn configured_key_variables<'a>(app: &'a AppContext, name: &str) -> &'a [String] {
-    app.base.settings.providers.get(name).map_or(&[], |provider| &provider.key_variable.value)
+fn configured_key_variables<'a>(settings: &'a Settings, name: &str) -> &'a [String] {
+    settings.providers.get(name).map_or(&[], |provider| &provider.key_variable.value)
 }
 
 /// Returns the first key variable of provider `name` that is set.
-fn set_key_variable(app: &AppContext, name: &str) -> Option<String> {
-    let names = key_variables(app, name, provider_table::known_provider(name));
-    names.into_iter().find(|name| variable(name).is_some())
+fn set_key_variable(settings: &Settings, name: &str) -> Option<String> {
+    key_variables(settings, name).into_iter().find(|name| variable(name).is_some())
 }
 
 /// Returns the keys of the configured variables that are set, besides the first one.
-fn spare_variables(app: &AppContext, name: &str) -> Vec<SpareKey> {
-    let set = configured_key_variables(app, name).iter().filter_map(|name| Some((name, variable(name)?)));
+fn spare_variables(settings: &Settings, name: &str) -> Vec<SpareKey> {
+    let set =
+        configured_key_variables(settings, name).iter().filter_map(|name| Some((name, variable(name)?)));
     set.skip(1)
         .map(|(name, key)| SpareKey {
             key: Some(Secret::new(&key)),
@@ -476,7 +488,7 @@ fn spare_variables(app: &AppContext, name: &str) -> Vec<SpareKey> {
 fn spare_files(app: &AppContext, name: &str, first: &DeferredKey) -> Vec<SpareKey> {
     let files =
         app.base.settings.providers.get(name).map_or(&[][..], |provider| &provider.api_key_file.value);
-    DeferredKey::files(app, files)
+    DeferredKey::files(&app.dirs.home, files)
         .filter(|file| file != first)
         .map(|file| SpareKey {
             key: None,
@@ -487,8 +499,8 @@ fn spare_files(app: &AppContext, name: &str, first: &DeferredKey) -> Vec<SpareKe
 }
 
 /// Returns the key of `--api-key`, which is for any provider.
-fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
-    match &app.base.options.api_key {
+fn flag_key(options: &RunOptions) -> (Option<Secret>, KeySource) {
+    match &options.api_key {
         Some(key) => (Some(Secret::new(key)), KeySource::Flag),
         None => (None, KeySource::None),
     }
@@ -497,9 +509,9 @@ fn flag_key(app: &AppContext) -> (Option<Secret>, KeySource) {
 /// Returns the key of a provider: of the flag, else of a variable, else the one that `login` stored.
 fn find_key(app: &AppContext, name: &str) -> (Option<Secret>, KeySource) {
     if app.base.options.api_key.is_some() {
-        return flag_key(app);
+        return flag_key(&app.base.options);
     }
-    if let Some(key) = set_key_variable(app, name).and_then(|name| variable(&name)) {
+    if let Some(key) = set_key_variable(&app.base.settings, name).and_then(|name| variable(&name)) {
         return (Some(Secret::new(&key)), KeySource::Env);
     }
     match app.credentials.get(name) {
@@ -545,9 +557,8 @@ fn headers(app: &AppContext, provider: &str, with_configured: bool) -> Result<Ve
 }
 
 /// Returns the timeouts: the configured ones, else the defaults of the provider.
-fn timeouts(app: &AppContext, known: Option<&KnownProvider>) -> Timeouts {
+fn timeouts(set: &TimeoutSettings, known: Option<&KnownProvider>) -> Timeouts {
     let default = known.map_or_else(Timeouts::default, KnownProvider::timeouts);
-    let set = &app.base.settings.timeouts;
     Timeouts {
         connect: set.connect.value.unwrap_or(default.connect),
         first_byte: set.first_byte.value.unwrap_or(default.first_byte),

@@ -1,10 +1,11 @@
 //! Creation of the provider for a chosen model.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use futures_util::future::ready;
-use ibeam_config::Credentials;
+use ibeam_config::{Credentials, Settings};
 use ibeam_core::{JsonSchema, Provider};
 use ibeam_protocol::{Failure, KeySource, ModelInfo, Notice, Reason, SessionId, sentence};
 use ibeam_providers::batch::ParkingProvider;
@@ -112,13 +113,14 @@ impl ModelChoice {
 
     /// Returns the endpoint of the requests of a session.
     fn endpoint(&self, app: &AppContext, provider: &ConfiguredProvider, session: SessionId) -> Endpoint {
+        let reasoning = self.reasoning(&app.base.settings);
         let mut endpoint = Endpoint {
             key_reader: key_reader(app, provider),
-            near_models: Some(near_models_search(app, provider)),
+            near_models: Some(near_models_search(&app.dirs.cache, provider)),
             cache_key: Some(session.to_string()),
-            reasoning: self.reasoning(app),
+            reasoning,
             traits: self.traits(),
-            max_output_tokens: output_limit(self.known.as_ref(), &self.info.id, self.reasoning(app)),
+            max_output_tokens: output_limit(self.known.as_ref(), &self.info.id, reasoning),
             ..endpoint(provider, &self.info.id, self.known.as_ref())
         };
         use_remembered_protocol(app, provider, &mut endpoint);
@@ -128,8 +130,8 @@ impl ModelChoice {
     }
 
     /// Returns the reasoning to ask the model for.
-    fn reasoning(&self, app: &AppContext) -> Reasoning {
-        if self.ignores_reasoning() { Reasoning::DEFAULT } else { requested_reasoning(app) }
+    fn reasoning(&self, settings: &Settings) -> Reasoning {
+        if self.ignores_reasoning() { Reasoning::DEFAULT } else { requested_reasoning(settings) }
     }
 
     /// Whether the model is known not to reason, or its API has no documented form of a request for reasoning.
@@ -152,8 +154,8 @@ impl ModelChoice {
     }
 
     /// Returns a notice if the user asked for reasoning and the model ignores that, or accepts only another level.
-    pub(crate) fn reasoning_notice(&self, app: &AppContext) -> Option<Notice> {
-        let reasoning = requested_reasoning(app);
+    pub(crate) fn reasoning_notice(&self, settings: &Settings) -> Option<Notice> {
+        let reasoning = requested_reasoning(settings);
         let model = self.info.display.clone();
         if self.ignores_reasoning() {
             let is_asked = reasoning != Reasoning::DEFAULT && reasoning.effort != Some(Effort::None);
@@ -183,10 +185,10 @@ fn account(provider: &ConfiguredProvider) -> String {
 }
 
 /// Returns the reasoning that flags, variables and the configuration ask for.
-fn requested_reasoning(app: &AppContext) -> Reasoning {
+fn requested_reasoning(settings: &Settings) -> Reasoning {
     Reasoning {
-        effort: app.base.settings.effort.value.as_deref().and_then(Effort::from_name),
-        budget: app.base.settings.thinking_budget.value.and_then(|tokens| u32::try_from(tokens).ok()),
+        effort: settings.effort.value.as_deref().and_then(Effort::from_name),
+        budget: settings.thinking_budget.value.and_then(|tokens| u32::try_from(tokens).ok()),
     }
 }
 
@@ -298,8 +300,8 @@ fn add_cache_key_header(endpoint: &mut Endpoint) {
 }
 
 /// Returns a search for similar models of `provider`.
-fn near_models_search(app: &AppContext, provider: &ConfiguredProvider) -> NearModels {
-    let (cache_dir, name) = (app.dirs.cache.clone(), provider.name.clone());
+fn near_models_search(cache_dir: &Path, provider: &ConfiguredProvider) -> NearModels {
+    let (cache_dir, name) = (cache_dir.to_owned(), provider.name.clone());
     NearModels::new(move |model| near_models_of(&name, model, &cache_dir))
 }
 

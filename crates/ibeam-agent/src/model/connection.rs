@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use ibeam_config::{Origin, Setting};
+use ibeam_config::{NetworkSettings, Origin, Setting};
 use ibeam_mcp::ProxySelector;
 use ibeam_protocol::Reason;
 use ibeam_providers::{
@@ -61,11 +61,10 @@ pub fn proxy_selector() -> ProxySelector {
 ///
 /// # Errors
 /// The reason why nothing can be sent to `url`.
-pub fn check_encryption(app: &AppContext, url: &str, carries_secret: bool) -> Result<(), String> {
+pub fn check_encryption(settings: &NetworkSettings, url: &str, carries_secret: bool) -> Result<(), String> {
     let server = PlainHttpServer::from_base_url(url)?;
     let Some(server) = server.filter(|_| carries_secret) else { return Ok(()) };
-    let hosts = &app.base.settings.network.insecure_hosts;
-    if hosts.iter().any(|entry| server.matches_entry(&entry.value)) {
+    if settings.insecure_hosts.iter().any(|entry| server.matches_entry(&entry.value)) {
         return Ok(());
     }
     let (url, host) = (strip_credentials(url), &server.host);
@@ -163,7 +162,7 @@ fn read_setting<'a>(
     setting: &'a Setting<Option<String>>,
 ) -> Result<Option<(TlsFile<'a>, Vec<u8>)>, Reason> {
     let Setting { value: Some(text), origin } = setting else { return Ok(None) };
-    let path = expand_home(app, text);
+    let path = expand_home(&app.dirs.home, text);
     let file = TlsFile { origin, key, path: path.display().to_string() };
     match ibeam_files::regular_file::read(&path, MAX_BYTES) {
         Ok(bytes) => Ok(Some((file, bytes))),

@@ -3,7 +3,8 @@
 
 use ibeam_providers::{KnownModel, ListedFacts, TrafficMode, find_model};
 
-use super::{ConfiguredFacts, ConfiguredProvider};
+use super::configured_facts::ConfiguredFacts;
+use super::configured_provider::ConfiguredProvider;
 use crate::app::AppContext;
 
 /// Returns the facts about a model at a provider; `None` if nothing is known.
@@ -34,5 +35,5 @@ fn listed_facts(app: &AppContext, provider: &str, id: &str) -> Option<ListedFact
         return None;
     }
     let provider = ConfiguredProvider::find(app, provider).ok()??;
-    app.model_lists().facts(&provider, id)
+    app.model_lists().facts(provider.list_source(), id)
 }

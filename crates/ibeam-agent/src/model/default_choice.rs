@@ -10,8 +10,10 @@ use ibeam_providers::default_models::{
 use ibeam_providers::provider_table::DefaultModel;
 use ibeam_providers::{Lifecycle, ListedFacts, ListedModel, known_provider, newest_of_family};
 
-use super::list_cache::CachedList;
-use super::{ConfiguredProvider, ListCache, ModelChoice, list_models, provider_names, remote_model};
+use super::configured_provider::{ConfiguredProvider, provider_names};
+use super::connect::list_models;
+use super::list_cache::{CachedList, ListCache};
+use super::{ModelChoice, remote_model};
 use crate::app::AppContext;
 use crate::clock::today;
 
@@ -36,7 +38,7 @@ impl DefaultOrigin {
     ) -> Option<ModelChoice> {
         let listed = list_models(app, provider).await.ok()?;
         let mut cache = ListCache::load(&app.dirs.cache);
-        cache.insert(provider, &listed);
+        cache.insert(provider.list_source(), &listed);
         cache.store(&app.dirs.cache);
         let model = self.apply(&provider.name, &listed)?;
         let origin = sentence!("the list of {provider}", provider = provider.name);
@@ -109,5 +111,5 @@ pub(super) fn line_model(
 
 /// Returns the models in the cached list of a provider.
 fn cached_models(app: &AppContext, provider: &ConfiguredProvider) -> Vec<ListedModel> {
-    app.model_lists().get(provider).map(CachedList::models).unwrap_or_default()
+    app.model_lists().get(provider.list_source()).map(CachedList::models).unwrap_or_default()
 }

@@ -4,10 +4,9 @@
 //! the file or the command; that of a project cannot. The command is started without a shell, in the home directory,
 //! with the environment of this program and without input. It ends with its time limit, and what it started too.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -28,9 +27,6 @@ const MAX_BYTES: u64 = 64 * 1024;
 /// The maximum number of characters of an error output that a message contains.
 const MAX_STDERR_CHARS: usize = 400;
 
-/// The keys that were read in this process, by provider and place.
-pub(crate) type DeferredKeys = Arc<Mutex<BTreeMap<String, Secret>>>;
-
 /// The file or the command that has the key of a provider.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum DeferredKey {
@@ -47,7 +43,7 @@ impl DeferredKey {
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn find(app: &AppContext, name: &str) -> Result<Option<Self>, Reason> {
         let Some(provider) = app.base.settings.providers.get(name) else { return Ok(None) };
-        Self::choose(app, &provider.api_key_file.value, &provider.api_key_command)
+        Self::choose(&app.dirs.home, &provider.api_key_file.value, &provider.api_key_command)
     }
 
     /// Returns the first file or the command.
@@ -55,11 +51,11 @@ impl DeferredKey {
     /// # Errors
     /// `BadConfig` if both are set, or the command is empty.
     pub(crate) fn choose(
-        app: &AppContext,
+        home: &Path,
         files: &[String],
         command: &Setting<Option<Vec<String>>>,
     ) -> Result<Option<Self>, Reason> {
-        let file = Self::files(app, files).next();
+        let file = Self::files(home, files).next();
         let Setting { value: command, origin } = command;
         let invalid = |detail: &str| Reason::from(origin.invalid(detail.to_owned()));
         match (file, command) {
@@ -74,8 +70,8 @@ impl DeferredKey {
     }
 
     /// Returns files with keys.
-    pub(super) fn files(app: &AppContext, files: &[String]) -> impl Iterator<Item = Self> {
-        files.iter().map(|file| Self::File(expand_home(app, file)))
+    pub(super) fn files(home: &Path, files: &[String]) -> impl Iterator<Item = Self> {
+        files.iter().map(|file| Self::File(expand_home(home, file)))
     }
 
     /// Returns the key of a file, if it can be read now, else the file or the command: what differs for another key.
@@ -154,9 +150,9 @@ impl DeferredKey {
 }
 
 /// Returns a path of the configuration with the home directory instead of `~/`.
-pub(crate) fn expand_home(app: &AppContext, path: &str) -> PathBuf {
+pub(crate) fn expand_home(home: &Path, path: &str) -> PathBuf {
     match path.strip_prefix("~/") {
-        Some(rest) => app.dirs.home.join(rest),
+        Some(rest) => home.join(rest),
         None => PathBuf::from(path),
     }
 }
@@ -232,10 +228,7 @@ impl KeyCommandRunner {
 
     /// Returns the path of a program: absolute, below the home directory, or found in `PATH` outside of the workspace.
     fn find(&self, program: &str) -> Result<PathBuf, String> {
-        let path = match program.strip_prefix("~/") {
-            Some(rest) => self.home.join(rest),
-            None => PathBuf::from(program),
-        };
+        let path = expand_home(&self.home, program);
         if path.is_absolute() {
             return Ok(path);
         }

@@ -8,6 +8,8 @@ use ibeam_protocol::{Failure, Reason};
 
 use crate::app::AppContext;
 
+/// The name of its provider.
+pub const EMBEDDED_PROVIDER: &str = "embedded";
 /// The display name of the embedded model.
 #[cfg(feature = "embedded")]
 pub const DISPLAY_NAME: &str = ibeam_local::MODEL_NAME;

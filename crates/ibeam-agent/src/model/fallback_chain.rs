@@ -6,6 +6,7 @@ use ibeam_providers::is_secret_header;
 
 use super::{ModelChoice, choose_model_named};
 use crate::app::AppContext;
+use crate::run_options::RunOptions;
 
 /// The models after the first one, in the order in which they take over.
 #[derive(Default)]
@@ -31,7 +32,7 @@ impl FallbackChain {
         for (name, origin) in configured.chain(added) {
             match choose_model_named(app, name, origin) {
                 Ok(choice) => {
-                    reject_flags_of_one_provider(app, first, &choice)?;
+                    reject_flags_of_one_provider(&app.base.options, first, &choice)?;
                     let mut earlier = std::iter::once(first).chain(&chain.choices);
                     if !earlier.any(|earlier| earlier.info() == choice.info()) {
                         chain.choices.push(choice);
@@ -56,7 +57,7 @@ impl FallbackChain {
 /// Rejects flags with a key or an address that would apply to several providers: the key of one provider must not be sent
 /// to another.
 fn reject_flags_of_one_provider(
-    app: &AppContext,
+    options: &RunOptions,
     first: &ModelChoice,
     next: &ModelChoice,
 ) -> Result<(), Reason> {
@@ -64,7 +65,6 @@ fn reject_flags_of_one_provider(
     if one == other || next.provider.is_none() {
         return Ok(());
     }
-    let options = &app.base.options;
     let is_secret =
         |header: &String| header.split_once(':').is_some_and(|(name, _)| is_secret_header(name.trim()));
     let flag = if options.api_key.is_some() {

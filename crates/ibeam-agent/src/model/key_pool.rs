@@ -28,9 +28,9 @@ use tokio::net::UnixStream;
 use tokio::time::{Instant, sleep};
 
 use super::answer_store::{AnswerStore, events_of, request_key};
+use super::model_info;
 use crate::app::AppContext;
 use crate::environment::variable;
-use crate::run::model_info;
 
 /// The status of a request that the governor refuses: that of an account without credit.
 const REFUSED_STATUS: u16 = 402;

@@ -3,14 +3,12 @@
 //! The file may be deleted at any time. A file that cannot be read or written counts as absent.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 use std::time::Duration;
 
 use ibeam_providers::{ListedFacts, ListedModel};
 use serde::{Deserialize, Serialize};
 
-use super::ConfiguredProvider;
 use crate::clock::now_ms;
 
 /// The age up to which a list is used without a request.
@@ -18,6 +16,13 @@ pub const MAX_AGE: Duration = Duration::from_secs(60 * 60);
 const FILE_NAME: &str = "model-lists.json";
 /// The maximum size of the file.
 const MAX_BYTES: u64 = 8 << 20;
+
+/// The source of a list: the name of a provider, and the hash of the address, the key and the headers that are used.
+#[derive(Clone, Copy, Debug)]
+pub struct ListSource<'a> {
+    pub(super) provider: &'a str,
+    pub(super) origin: u64,
+}
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct ListCache {
@@ -64,27 +69,26 @@ impl ListCache {
         self.providers.contains_key(provider)
     }
 
-    /// Returns the list that this provider returned for the same address, key and headers.
-    pub fn get(&self, provider: &ConfiguredProvider) -> Option<&CachedList> {
-        self.providers.get(&provider.name).filter(|list| list.origin == origin_hash(provider))
+    /// Returns the list that came from this source.
+    pub fn get(&self, source: ListSource<'_>) -> Option<&CachedList> {
+        self.providers.get(source.provider).filter(|list| list.origin == source.origin)
     }
 
-    /// Adds a list that the provider returned now.
-    pub fn insert(&mut self, provider: &ConfiguredProvider, models: &[ListedModel]) {
+    /// Adds a list that came from this source now.
+    pub fn insert(&mut self, source: ListSource<'_>, models: &[ListedModel]) {
         let models = models.iter().map(|ListedModel { id, label, facts }| CachedModel {
             id: id.clone(),
             label: label.clone(),
             facts: facts.clone(),
         });
-        let list =
-            CachedList { origin: origin_hash(provider), listed_at_ms: now_ms(), models: models.collect() };
-        self.providers.insert(provider.name.clone(), list);
+        let list = CachedList { origin: source.origin, listed_at_ms: now_ms(), models: models.collect() };
+        self.providers.insert(source.provider.to_owned(), list);
     }
 
-    /// Returns what the provider states about a model, which `id` names by its id or by an alias; `None` if the list of
-    /// this provider for the same address, key and headers is not cached or has no such model.
-    pub(crate) fn facts(&self, provider: &ConfiguredProvider, id: &str) -> Option<ListedFacts> {
-        self.get(provider)?.facts(id).cloned()
+    /// Returns what the provider states about a model, which `id` names by its id or by an alias; `None` if the list from
+    /// this source is not cached or has no such model.
+    pub(crate) fn facts(&self, source: ListSource<'_>, id: &str) -> Option<ListedFacts> {
+        self.get(source)?.facts(id).cloned()
     }
 
     /// Returns all models that are served as `provider/id`.
@@ -121,14 +125,6 @@ impl CachedList {
 
 fn has_no_facts(facts: &ListedFacts) -> bool {
     *facts == ListedFacts::default()
-}
-
-/// Returns a hash of the address, the key and the headers of a provider. It has only 16 bits, so that no one can find
-/// the key by trying keys.
-fn origin_hash(provider: &ConfiguredProvider) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (&provider.base_url, &provider.key, &provider.deferred_key, &provider.headers).hash(&mut hasher);
-    hasher.finish() & 0xffff
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ibeam_providers::{find_model, known_models, models_of, retired_model};
 
+use super::configured_provider::provider_names;
 use super::list_cache::ListCache;
-use super::{aliases, provider_names};
 use crate::app::AppContext;
 use crate::similar_names::{closest, most_similar};
 
@@ -25,7 +25,7 @@ impl NameSources {
     /// Returns the sources of the configuration and the cache of this user.
     pub(super) fn new(app: &AppContext) -> Self {
         Self {
-            aliases: aliases(app).into_iter().map(|(alias, _)| alias).collect(),
+            aliases: app.base.settings.models.aliases.keys().cloned().collect(),
             providers: provider_names(app),
             cache_dir: app.dirs.cache.clone(),
         }

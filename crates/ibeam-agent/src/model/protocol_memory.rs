@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_providers::{Adaptation, Observer, WireProtocol, find_protocol};
 
-use super::ConfiguredProvider;
+use super::configured_provider::ConfiguredProvider;
 
 const FILE_NAME: &str = "model-protocols.json";
 /// The maximum size of the file.

@@ -123,6 +123,7 @@ pub async fn undo(
     output: &mut UndoOutput<'_>,
 ) -> Result<(), ChangesError> {
     let UndoOptions { target, dry_run, force, redo_command } = options;
+    let catalogue = &app.base.catalogue;
     let failed = |error: SessionError| match error {
         SessionError::Busy { holder, .. } => ChangesError::SessionHeld { session: id.to_string(), holder },
         error => session_error_reason(&error, id).into(),
@@ -150,14 +151,14 @@ pub async fn undo(
     let plan = repository.plan_undo(&changes, first).await?;
     let may_overwrite = force || plan.changes_nothing();
     if !dry_run && !may_overwrite {
-        check_conflicts(app, &plan, target, output)?;
+        check_conflicts(catalogue, &plan, target, output)?;
     }
-    show(app, &plan, output)?;
+    show(catalogue, &plan, output)?;
     if plan.changes_nothing() && (dry_run || !is_interrupted) {
-        return print_line(app, &UndoLine::Unchanged, output);
+        return print_line(catalogue, &UndoLine::Unchanged, output);
     }
     if dry_run {
-        return if may_overwrite { Ok(()) } else { check_conflicts(app, &plan, target, output) };
+        return if may_overwrite { Ok(()) } else { check_conflicts(catalogue, &plan, target, output) };
     }
     let mut record = |checkpoint: Checkpoint| {
         let kind = EventKind::CheckpointTaken(checkpoint);
@@ -175,10 +176,10 @@ pub async fn undo(
     let count = plan.actions().filter(|(_, action)| *action != UndoAction::Keep).count() as u64;
     let command = redo_command.map_or_else(|| format!("ibeam undo {id} --redo"), str::to_owned);
     match turn {
-        Some(_) => print_line(app, &UndoLine::Done { count, command: &command }, output),
+        Some(_) => print_line(catalogue, &UndoLine::Done { count, command: &command }, output),
         None => {
-            report_overwritten(app, &repository, &plan, &commit, output);
-            print_line(app, &UndoLine::Redone { count }, output)
+            report_overwritten(catalogue, &repository, &plan, &commit, output);
+            print_line(catalogue, &UndoLine::Redone { count }, output)
         }
     }
 }
@@ -247,7 +248,7 @@ fn check_turn(changes: &SessionChanges, id: SessionId, turn: u32) -> Result<(), 
 }
 
 /// Lists what the undo changes.
-fn show(app: &AppContext, plan: &UndoPlan, output: &mut UndoOutput<'_>) -> Result<(), ChangesError> {
+fn show(catalogue: &Catalogue, plan: &UndoPlan, output: &mut UndoOutput<'_>) -> Result<(), ChangesError> {
     let mut text = String::new();
     for (path, action) in plan.actions() {
         let path = path.to_string_lossy();
@@ -256,7 +257,7 @@ fn show(app: &AppContext, plan: &UndoPlan, output: &mut UndoOutput<'_>) -> Resul
             UndoAction::Remove => UndoLine::Removes { path: &path },
             UndoAction::Keep => UndoLine::Keeps { path: &path },
         };
-        text.push_str(&app.base.catalogue.line(&line));
+        text.push_str(&catalogue.line(&line));
         text.push('\n');
     }
     write(output, &escape_invisible(&text))
@@ -264,7 +265,7 @@ fn show(app: &AppContext, plan: &UndoPlan, output: &mut UndoOutput<'_>) -> Resul
 
 /// Refuses to overwrite files that somebody else changed, and warns about each.
 fn check_conflicts(
-    app: &AppContext,
+    catalogue: &Catalogue,
     plan: &UndoPlan,
     target: UndoTarget,
     output: &mut UndoOutput<'_>,
@@ -272,7 +273,7 @@ fn check_conflicts(
     let Some(first) = plan.conflicts.first() else { return Ok(()) };
     for path in plan.conflicts.iter().take(MAX_LISTED_CONFLICTS) {
         let line = UndoLine::ChangedSince { path: &path.to_string_lossy() };
-        (output.warn)(&format!("warning: {}", app.base.catalogue.line(&line)));
+        (output.warn)(&format!("warning: {}", catalogue.line(&line)));
     }
     let (count, path) = (plan.conflicts.len() as u64, lossy(first));
     Err(match target {
@@ -283,7 +284,7 @@ fn check_conflicts(
 
 /// Warns where the content of files is that a redo has overwritten: no command of this program restores it.
 fn report_overwritten(
-    app: &AppContext,
+    catalogue: &Catalogue,
     repository: &Repository,
     plan: &UndoPlan,
     commit: &str,
@@ -292,7 +293,7 @@ fn report_overwritten(
     let directory = repository.own_dir().to_string_lossy();
     for path in plan.conflicts.iter().take(MAX_LISTED_CONFLICTS) {
         let line = UndoLine::Overwritten { path: &path.to_string_lossy(), commit, directory: &directory };
-        (output.warn)(&app.base.catalogue.line(&line));
+        (output.warn)(&catalogue.line(&line));
     }
 }
 
@@ -301,11 +302,11 @@ fn lossy(path: &Path) -> String {
 }
 
 fn print_line(
-    app: &AppContext,
+    catalogue: &Catalogue,
     line: &UndoLine<'_>,
     output: &mut UndoOutput<'_>,
 ) -> Result<(), ChangesError> {
-    write(output, &format!("{}\n", app.base.catalogue.line(line)))
+    write(output, &format!("{}\n", catalogue.line(line)))
 }
 
 fn write(output: &mut UndoOutput<'_>, text: &str) -> Result<(), ChangesError> {

@@ -8,8 +8,7 @@ use ibeam_providers::{Abilities, KnownModel, Lifecycle, ListedFacts, ListedPrice
 use serde_json::{Value, json};
 
 use crate::app::AppContext;
-use crate::model::{ConfiguredFacts, model_with_listed};
-use crate::run::model_info;
+use crate::model::{ConfiguredFacts, model_info, model_with_listed};
 
 /// The facts about a model: from the configuration, else from the list of the service, else from the model table.
 pub(super) struct ModelDetails {

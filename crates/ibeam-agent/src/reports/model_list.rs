@@ -75,7 +75,7 @@ impl ModelList {
             }
         }
         let is_fresh = |provider: &ConfiguredProvider| {
-            let cached = cache.get(provider).filter(|_| is_cacheable && !refresh);
+            let cached = cache.get(provider.list_source()).filter(|_| is_cacheable && !refresh);
             cached.is_some_and(|cached| cached.age() < LIST_MAX_AGE)
         };
         let asked: Vec<&ConfiguredProvider> =
@@ -90,7 +90,7 @@ impl ModelList {
             let models = match answer {
                 Some((_, Ok(models))) => {
                     if is_cacheable {
-                        cache.insert(provider, &models);
+                        cache.insert(provider.list_source(), &models);
                     }
                     list.add_age(Duration::ZERO);
                     models
@@ -227,7 +227,9 @@ impl ModelList {
         provider: &ConfiguredProvider,
         is_cacheable: bool,
     ) -> Vec<ListedModel> {
-        let Some(list) = cache.get(provider).filter(|_| is_cacheable) else { return Vec::new() };
+        let Some(list) = cache.get(provider.list_source()).filter(|_| is_cacheable) else {
+            return Vec::new();
+        };
         self.add_age(list.age());
         list.models()
     }

@@ -11,7 +11,7 @@ use ibeam_core::{InvalidSchema, JsonSchema};
 use ibeam_files::regular_file;
 use ibeam_protocol::Reason;
 
-use crate::app::AppContext;
+use crate::run_options::RunOptions;
 
 /// The maximum size of a schema file. The schema is a part of every request.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -20,8 +20,8 @@ const MAX_BYTES: u64 = 256 * 1024;
 ///
 /// # Errors
 /// `NoInput` for a file that cannot be read, or is not a regular file; `InvalidJsonSchema`.
-pub(super) fn load(app: &AppContext) -> Result<Option<Arc<JsonSchema>>, Reason> {
-    let Some(value) = &app.base.options.json_schema else { return Ok(None) };
+pub(super) fn load(options: &RunOptions) -> Result<Option<Arc<JsonSchema>>, Reason> {
+    let Some(value) = &options.json_schema else { return Ok(None) };
     let (source, text) = match value.to_str().filter(|text| text.trim_start().starts_with('{')) {
         Some(schema) => ("--json-schema".to_owned(), schema.to_owned()),
         None => (value.display().to_string(), read_file(value)?),

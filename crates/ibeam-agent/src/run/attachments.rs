@@ -16,8 +16,8 @@ use ibeam_protocol::{
 use ibeam_tools::AttachmentError;
 use serde_json::json;
 
-use crate::app::AppContext;
 use crate::model::{FallbackChain, ModelChoice};
+use crate::run_options::RunOptions;
 
 /// The largest number of files in a prompt: Amazon Bedrock and Cohere accept as many images.
 const MAX_FILES: usize = 20;
@@ -160,8 +160,7 @@ pub fn media_from_base64(name: String, media_type: &str, data: String) -> Result
 ///
 /// # Errors
 /// `NoInput` for a file that cannot be read; `Usage` for one that cannot be attached.
-pub(super) fn load(app: &AppContext, models: &RunMedia) -> Result<Vec<Attachment>, Reason> {
-    let options = &app.base.options;
+pub(super) fn load(options: &RunOptions, models: &RunMedia) -> Result<Vec<Attachment>, Reason> {
     let files = options.file.iter().map(|path| (path, false));
     let images = options.image.iter().map(|path| (path, true));
     let load = |(path, is_image): (&std::path::PathBuf, bool)| {

@@ -20,12 +20,12 @@ use super::attachments::{self, MentionReader, RunMedia};
 use super::resources::ProjectTexts;
 use super::system_prompt::GivenInstructions;
 use super::web::Web;
-use super::{answer_schema, model_info, on_runtime, permission_mode, policy_rules, sandbox};
+use super::{answer_schema, on_runtime, permission_mode, policy_rules, sandbox};
 use crate::app::AppContext;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
 use crate::mcp::{self, McpServers};
-use crate::model::{self, FallbackChain};
+use crate::model::{self, FallbackChain, model_info};
 use crate::prompt::{self, StdinTimeouts, StdinUse};
 use crate::pump::CurrentStop;
 use crate::signals;
@@ -95,7 +95,7 @@ impl ContextPreview {
             false => (declared_only(app)?, Vec::new()),
         };
         tools.extend(servers.resource_tools());
-        tools.extend(web.search_tool(app, &servers, mode)?);
+        tools.extend(web.search_tool(&app.base.settings.web_search, &servers, mode)?);
         let ProjectTexts { sources, instructions, skills } = ProjectTexts::load(app, path_policy);
         if skills.has_offered() {
             let tool = SkillTool::new(sources.clone(), Arc::clone(&skills));
@@ -111,7 +111,7 @@ impl ContextPreview {
             chain.choices.is_empty()
                 && choice.as_ref().is_some_and(|choice| choice.enforces_schema(app, schema))
         };
-        let schema = answer_schema::load(app)?.filter(|schema| !is_enforced(schema));
+        let schema = answer_schema::load(&app.base.options)?.filter(|schema| !is_enforced(schema));
         appended.extend(schema.map(|schema| answer_schema::instruction(&schema)));
         // The layers of the sandbox do not change the prompt.
         let sandbox_mode = if policy.sandboxed { SandboxMode::Namespaces } else { SandboxMode::Off };
@@ -130,7 +130,7 @@ impl ContextPreview {
             now_ms: SystemClock::since(app.started_at).unix_ms(),
         });
         let mut prompt = read_words(words)?;
-        prompt.attachments = attachments::load(app, &media)?;
+        prompt.attachments = attachments::load(&app.base.options, &media)?;
         let gate = Gate::new(policy, Arc::new(NoApprover));
         let file_timeout = app.base.settings.timeouts.files.value;
         let reader = MentionReader { tools: &tools, gate: &gate, workspace: &app.workspace, file_timeout };

@@ -14,8 +14,7 @@ use ibeam_protocol::event::HookRequest;
 use ibeam_protocol::{Answer, Block, Message, ModelInfo, SessionId, Usage};
 
 use crate::app::AppContext;
-use crate::model::{self, ModelChoice};
-use crate::run::model_info;
+use crate::model::{self, ModelChoice, model_info};
 
 /// Answers the prompts of hooks with the model of the run, or with the one that a hook names.
 pub struct HookModel {

@@ -92,7 +92,7 @@ fn named_credentials(app: &AppContext) -> Vec<PathBuf> {
 
 /// Returns the files with secrets that the configuration and the files with MCP servers name.
 fn secret_files(app: &AppContext) -> Vec<PathBuf> {
-    let of_config = app.base.config.secret_files().into_iter().map(|path| expand_home(app, path));
+    let of_config = app.base.config.secret_files().into_iter().map(|path| expand_home(&app.dirs.home, path));
     let of_servers = crate::mcp::secret_files(app);
     let absolute = of_config.chain(of_servers).filter_map(|path| std::path::absolute(path).ok());
     absolute.filter(|path| !path.is_dir()).collect()

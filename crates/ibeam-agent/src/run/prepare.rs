@@ -11,9 +11,9 @@ use ibeam_tools::PastFileAccess;
 
 use super::default_replacement::replaceable_default;
 use super::session_opener::{OpenedSession, SessionOpener, is_ephemeral, session_options};
-use super::{model_info, resources, rule_markers, sandbox};
+use super::{resources, rule_markers, sandbox};
 use crate::app::AppContext;
-use crate::model::{FallbackChain, ModelChoice, Parking, choose_model};
+use crate::model::{FallbackChain, ModelChoice, Parking, choose_model, model_info};
 use crate::run_options::WorkMode;
 use crate::{hooks, mcp};
 
@@ -46,7 +46,7 @@ pub(super) fn prepare(
     let journal_gaps = past.gaps();
     let mut notices: Vec<Notice> = choice.notice().into_iter().collect();
     let choices = std::iter::once(&choice).chain(&chain.choices);
-    notices.extend(choices.filter_map(|choice| choice.reasoning_notice(app)));
+    notices.extend(choices.filter_map(|choice| choice.reasoning_notice(&app.base.settings)));
     notices.extend(chain.notices);
     let resumed = !past.is_empty();
     let head = SessionStarted { resumed, journal_gaps, parent, environment, ..head_of(app, id, &choice) };
@@ -129,7 +129,7 @@ pub(super) fn check_settings(
     choice: &ModelChoice,
     chain: &FallbackChain,
 ) -> Result<(), Reason> {
-    resources::waits_for_background(app)?;
+    resources::waits_for_background(&app.base.settings)?;
     let mut choices = std::iter::once(choice).chain(&chain.choices);
     choices.try_for_each(|choice| model_info::check_price(app, choice.info()).map(drop))
 }
@@ -141,7 +141,7 @@ pub fn config_errors(app: &AppContext) -> Vec<Reason> {
     let price = model.as_ref().map(|choice| model_info::prices(app, choice.info()).err()).unwrap_or_default();
     let results = [
         sandbox::check_settings(app).err(),
-        resources::waits_for_background(app).err(),
+        resources::waits_for_background(&app.base.settings).err(),
         session_options(app).err(),
         model.err(),
         price,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_config::RetrySettings;
+use ibeam_config::{RetrySettings, Settings, TimeoutSettings};
 use ibeam_core::{
     Approver, Checkpoints, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
     PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering,
@@ -21,14 +21,14 @@ use ibeam_tools::{
 
 use super::sandbox::RunSandbox;
 use super::subagents::{SubagentHost, SubagentSettings, ToolFactory};
-use super::{answer_schema, home_workspace, model_info};
+use super::{answer_schema, home_workspace};
 use crate::app::AppContext;
 use crate::checkpoint::RunCheckpoints;
 use crate::clock::SystemClock;
 use crate::context::{Context, ContextInputs};
 use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
-use crate::model::{ModelChoice, current_model};
+use crate::model::{ModelChoice, current_model, model_info};
 use crate::session_observer::ModelLimits;
 use crate::skills::{SKILL_TOOL_NAME, SkillTool, Skills};
 use crate::text_sources::TextSources;
@@ -168,7 +168,7 @@ pub(super) fn build(
         editor_files,
     };
     let mut web_tools = web.tools(app, &policy);
-    web_tools.extend(web.search_tool(app, servers, head.permission_mode)?);
+    web_tools.extend(web.search_tool(&app.base.settings.web_search, servers, head.permission_mode)?);
     let web_tools = if app.replays() { offline_tools(web_tools) } else { web_tools };
     let subagents = subagents.map(|subagents| {
         let (workspace, settings) = (workspace.clone(), settings.clone());
@@ -231,19 +231,19 @@ pub(super) fn build(
         tools,
         gate: Gate::new(policy, approver),
         hooks,
-        retry: retry_policy(app),
+        retry: retry_policy(&app.base.settings.retry),
         fail_on: app.base.options.fail_on,
         answer_schema,
         clock,
         prompt,
-        max_output_tokens: model_info::configured_output_tokens(app),
+        max_output_tokens: model_info::configured_output_tokens(&app.base.settings.limits),
         context_window: model_info::economic_window(app, &head_model),
         binds_thinking: model_info::binds_thinking(app, &head_model),
         limits: model_info::request_limits(app, &head_model),
         prices,
         checkpoints,
         background: Arc::new(background.clone()),
-        await_background: waits_for_background(app)?,
+        await_background: waits_for_background(&app.base.settings)?,
         precondition,
         file_timeout: app.base.settings.timeouts.files.value,
         steering,
@@ -315,8 +315,8 @@ pub(super) fn connect_fallback(
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
     let known = current_model(app, &model.provider, &model.id);
     let longest_answer = known.and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
-    let max_output_tokens =
-        model_info::configured_output_tokens(app).map(|tokens| tokens.min(longest_answer));
+    let max_output_tokens = model_info::configured_output_tokens(&app.base.settings.limits)
+        .map(|tokens| tokens.min(longest_answer));
     Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, limits, prices })
 }
 
@@ -337,8 +337,8 @@ pub fn extra_variables(app: &AppContext) -> Vec<String> {
 }
 
 /// Whether the run waits for background commands at its end.
-pub(super) fn waits_for_background(app: &AppContext) -> Result<bool, Reason> {
-    match app.base.settings.background.value.as_str() {
+pub(super) fn waits_for_background(settings: &Settings) -> Result<bool, Reason> {
+    match settings.background.value.as_str() {
         "stop" => Ok(false),
         "wait" => Ok(true),
         other => Err(Reason::BadConfig {
@@ -359,9 +359,8 @@ fn workspace_exists(workspace: Workspace) -> RunPrecondition {
 }
 
 /// Returns the time limits of commands. The grace period of their end fits into that of the run.
-pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reason> {
+pub(super) fn command_timeouts(timeouts: &TimeoutSettings) -> Result<CommandTimeouts, Reason> {
     let standard = CommandTimeouts::default();
-    let timeouts = &app.base.settings.timeouts;
     let (default, longest) = (timeouts.tool.value, timeouts.tool_longest.value);
     if default > longest {
         return Err(Reason::BadConfig {
@@ -375,9 +374,9 @@ pub(super) fn command_timeouts(app: &AppContext) -> Result<CommandTimeouts, Reas
     Ok(CommandTimeouts { default, max: longest, grace, background: timeouts.background.value })
 }
 
-fn retry_policy(app: &AppContext) -> RetryPolicy {
+fn retry_policy(settings: &RetrySettings) -> RetryPolicy {
     let standard = RetryPolicy::default();
-    let RetrySettings { attempts, first_pause, give_up_after } = &app.base.settings.retry;
+    let RetrySettings { attempts, first_pause, give_up_after } = settings;
     let attempts = u32::try_from(attempts.value).unwrap_or(u32::MAX);
     let base = first_pause.value;
     RetryPolicy {

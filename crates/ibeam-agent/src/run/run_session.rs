@@ -97,11 +97,11 @@ impl<'a> RunSession<'a> {
         front_end: &dyn FrontEnd,
     ) -> Result<Self, RunError> {
         let (app, runtime) = (&Arc::clone(&process.app), process.runtime);
-        let answer_schema = answer_schema::load(app)?;
+        let answer_schema = answer_schema::load(&app.base.options)?;
         let chain = FallbackChain::choose(app, &model)?;
         let GivenInstructions { replacement, appended } = GivenInstructions::load(&app.base.options)?;
         let media = RunMedia::new(&model, &chain);
-        let attachments = attachments::load(app, &media)?;
+        let attachments = attachments::load(&app.base.options, &media)?;
         let opener = SessionOpener::new(app, target)?;
         if !first.blocks.is_empty()
             && let Some(head) = prepare::expected_head(app, &opener, &model)

@@ -91,7 +91,7 @@ impl RunSandbox {
     /// # Errors
     /// `NoInput` for a directory, `Usage` or `BadConfig` for an invalid rule or value.
     pub fn spawn(app: &AppContext) -> Result<PendingSandbox, Failure> {
-        Self::spawn_with(app, Respondent::Nobody, resources::command_timeouts(app)?)
+        Self::spawn_with(app, Respondent::Nobody, resources::command_timeouts(&app.base.settings.timeouts)?)
     }
 
     /// Starts to set up the sandbox of a check, which may have `timeout` for its command.
@@ -99,7 +99,7 @@ impl RunSandbox {
     /// # Errors
     /// The errors of [`Self::spawn`].
     pub fn spawn_for_check(app: &AppContext, timeout: Option<Duration>) -> Result<PendingSandbox, Failure> {
-        let timeouts = resources::command_timeouts(app)?;
+        let timeouts = resources::command_timeouts(&app.base.settings.timeouts)?;
         let max = timeout.unwrap_or(timeouts.max);
         Self::spawn_with(app, Respondent::Nobody, CommandTimeouts { max, ..timeouts })
     }
@@ -110,7 +110,7 @@ impl RunSandbox {
     /// # Errors
     /// The errors of [`Self::spawn`].
     pub fn spawn_for_person(app: &AppContext) -> Result<PendingSandbox, Failure> {
-        Self::spawn_with(app, Respondent::Person, resources::command_timeouts(app)?)
+        Self::spawn_with(app, Respondent::Person, resources::command_timeouts(&app.base.settings.timeouts)?)
     }
 
     fn spawn_with(
@@ -212,7 +212,7 @@ fn objects_of_earlier_checkpoints(app: &AppContext, path_policy: &PathPolicy) ->
 /// # Errors
 /// The errors of [`RunSandbox::spawn`].
 pub(super) fn check_settings(app: &AppContext) -> Result<(), Reason> {
-    resources::command_timeouts(app)?;
+    resources::command_timeouts(&app.base.settings.timeouts)?;
     let mode = super::prepare::permission_mode(app);
     let policy = policy_rules::build_policy(app, mode)?;
     let path_policy = policy.path_policy();

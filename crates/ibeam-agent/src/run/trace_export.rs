@@ -122,7 +122,7 @@ impl TraceExport {
 async fn send(app: &AppContext, receiver: &Receiver, body: String, limit: Duration) -> Result<(), String> {
     let carries_secret =
         receiver.headers.iter().any(|(name, _)| is_secret_header(name)) || has_credentials(&receiver.url);
-    check_encryption(app, &receiver.url, carries_secret)?;
+    check_encryption(&app.base.settings.network, &receiver.url, carries_secret)?;
     let connection = ServiceConnection::for_url(app, &receiver.url).map_err(|reason| reason.detail())?;
     let post = JsonPost {
         url: &receiver.url,

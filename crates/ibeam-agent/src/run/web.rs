@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use ibeam_config::Setting;
+use ibeam_config::{NetworkSettings, Setting, WebSearchSettings};
 use ibeam_core::{Tool, ToolSet};
 use ibeam_policy::{Access, Policy, Rule, Verdict};
 use ibeam_protocol::{PermissionMode, Reason};
@@ -42,10 +42,10 @@ impl Web {
     /// # Errors
     /// `Usage` or `BadConfig` for an invalid pin or grant.
     pub(crate) fn new(app: &AppContext, policy: &Policy, is_print: bool) -> Result<Self, Reason> {
-        let grants = grants(app, policy)?;
+        let grants = grants(&app.base.settings.network, policy)?;
         let dialer = Dialer::new(
             Arc::new(SystemResolver),
-            pins(app)?,
+            pins(&app.base.settings.network)?,
             grants.addresses(),
             UpstreamProxies::new(variable),
             app.base.settings.timeouts.connect.value.unwrap_or(CONNECT_TIMEOUT),
@@ -81,11 +81,12 @@ impl Web {
     /// `BadConfig` for a tool that the configured MCP server does not have.
     pub(crate) fn search_tool(
         &self,
-        app: &AppContext,
+        settings: &WebSearchSettings,
         servers: &McpServers,
         mode: PermissionMode,
     ) -> Result<ToolSet, Reason> {
-        let tool = self.search.as_ref().map(|search| search.tool(app, servers, mode)).transpose()?.flatten();
+        let tool =
+            self.search.as_ref().map(|search| search.tool(settings, servers, mode)).transpose()?.flatten();
         Ok(tool.map(|tool| (ibeam_web::WEB_SEARCH_NAME.to_owned(), tool)).into_iter().collect())
     }
 
@@ -135,9 +136,9 @@ fn tls_factory(app: &AppContext) -> TlsConfigFactory {
 
 /// Returns the hosts that commands may reach: those of `network.allow` and `--allow-net`, and the hosts of pages that a
 /// rule allows without asking.
-fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
+fn grants(settings: &NetworkSettings, policy: &Policy) -> Result<Grants, Reason> {
     let mut grants = Grants::default();
-    for Setting { value, origin } in &app.base.settings.network.allow {
+    for Setting { value, origin } in &settings.allow {
         grants
             .allow
             .push(value.parse().map_err(|error: InvalidHostPortPattern| origin.invalid(error.sentence()))?);
@@ -159,9 +160,9 @@ fn grants(app: &AppContext, policy: &Policy) -> Result<Grants, Reason> {
 }
 
 /// Returns the host names with pinned addresses.
-fn pins(app: &AppContext) -> Result<PinnedHosts, Reason> {
+fn pins(settings: &NetworkSettings) -> Result<PinnedHosts, Reason> {
     let mut pins = PinnedHosts::default();
-    for (name, Setting { value, origin }) in &app.base.settings.network.resolve {
+    for (name, Setting { value, origin }) in &settings.resolve {
         let bad = |detail: String| origin.invalid(format!("`network.resolve`: {detail}"));
         pins.insert(name, value).map_err(|error| bad(error.to_string()))?;
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ibeam_config::WebSearchSettings;
 use ibeam_core::{PreparedCall, Tool, ToolContext, ToolInputError};
 use ibeam_policy::{Access, Policy, Verdict};
 use ibeam_protocol::{PermissionMode, Reason, ToolFailure, ToolOutcome, ToolOutput, ToolSpec};
@@ -40,6 +41,7 @@ impl Search {
         dialer: &Arc<Dialer>,
         tls: impl FnOnce() -> TlsConfigFactory,
     ) -> Result<Option<Self>, Reason> {
+        let settings = &app.base.settings.web_search;
         Ok(match search_config::load(app)? {
             None => None,
             Some(SearchSource::Mcp { server, tool }) => Some(Self::Mcp { server, tool }),
@@ -47,8 +49,9 @@ impl Search {
                 let access = Access::Fetch { url: config.url.clone() };
                 let is_allowed = matches!(policy.decide(&access), Verdict::Allow { .. });
                 let tool = WebSearch::new(Arc::clone(dialer), tls(), config);
-                let tool =
-                    tool.map_err(|error| search_config::invalid(app, &format!("`web_search.url`: {error}")))?;
+                let tool = tool.map_err(|error| {
+                    search_config::invalid(settings, &format!("`web_search.url`: {error}"))
+                })?;
                 (is_allowed || !is_print).then(|| Self::Service(Arc::new(tool)))
             }
         })
@@ -60,7 +63,7 @@ impl Search {
     /// `BadConfig` if the server has no such tool, or one without a parameter for words.
     pub(super) fn tool(
         &self,
-        app: &AppContext,
+        settings: &WebSearchSettings,
         servers: &McpServers,
         mode: PermissionMode,
     ) -> Result<Option<Arc<dyn Tool>>, Reason> {
@@ -75,7 +78,7 @@ impl Search {
             let is_known = servers.find_tool(server, tool, PermissionMode::Force).is_some();
             let detail = format!("the MCP server `{server}` has no tool `{tool}` (`web_search.tool`)");
             // Only a mode that reads hides a tool.
-            return if is_known { Ok(None) } else { Err(search_config::invalid(app, &detail)) };
+            return if is_known { Ok(None) } else { Err(search_config::invalid(settings, &detail)) };
         };
         let spec = inner.spec();
         let parameters = spec.parameters.get("properties");
@@ -86,7 +89,7 @@ impl Search {
             let detail = format!(
                 "the tool `{tool}` of the MCP server `{server}` has no parameter `query` (`web_search.tool`)"
             );
-            return Err(search_config::invalid(app, &detail));
+            return Err(search_config::invalid(settings, &detail));
         };
         Ok(Some(Arc::new(McpSearch { inner, parameter })))
     }

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ibeam_fleet::{FleetLimits, FleetObserver, HaltReason, Ledger, StopFlag};
+use ibeam_fleet::{FleetLimits, FleetObserver, HaltReason, Ledger, Spend, StopFlag};
 
 use super::server::{Cluster, program};
 use ibeam_protocol::Sentence;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Account, Governor, RateLimits};
+use super::{Account, Governor};
+use crate::budget::RateLimits;
 use crate::shared_limits::{BLOCK_S, BlockCorrection, BudgetLease, DriverUsage, FleetLimits, RequestBlock};
 use ibeam_governor::Spend;
 

@@ -39,9 +39,11 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::convert::Infallible;
 
+    use ibeam_governor::Spend;
+
     use super::*;
     use crate::matrix::expand_matrix;
-    use crate::queue::{Lease, Spend, TaskQueue as _};
+    use crate::queue::{Lease, TaskQueue as _};
     use crate::task_file::TaskFile;
     use crate::task_result::Outcome;
 

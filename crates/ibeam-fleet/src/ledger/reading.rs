@@ -2,10 +2,11 @@
 
 use std::convert::Infallible;
 
+use ibeam_governor::Spend;
 use rusqlite::{OptionalExtension as _, Row};
 
 use super::{Ledger, QueueError, parse, unsigned};
-use crate::queue::{LedgerState, Spend};
+use crate::queue::LedgerState;
 use crate::task::Task;
 use crate::task_result::TaskResult;
 use crate::task_status::{TaskState, TaskStatus};

@@ -72,8 +72,10 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use ibeam_governor::Spend;
+
     use super::*;
-    use crate::queue::{NextTask, Spend};
+    use crate::queue::NextTask;
     use crate::queue_conformance::task;
     use crate::task_result::TaskResult;
 

@@ -31,13 +31,13 @@ use super::session_settings::{add_model, changed_context, new_context, rpc_error
 use super::stored_past::read_past;
 use super::turn_control::{SessionControl, Turn, lock};
 use ibeam_agent::app::AppContext;
-use ibeam_agent::model;
+use ibeam_agent::model::{self, model_info};
 use ibeam_agent::prompt::Prompt;
 use ibeam_agent::run::run_process::{RunKind, RunProcess};
 use ibeam_agent::run::run_session::RunSession;
 use ibeam_agent::run::sandbox::RunSandbox;
 use ibeam_agent::run::session_opener::SessionTarget;
-use ibeam_agent::run::{attachments, model_info, on_runtime, policy_rules};
+use ibeam_agent::run::{attachments, on_runtime, policy_rules};
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::run_options::RunOptions;
 use ibeam_agent::skills::Skills;

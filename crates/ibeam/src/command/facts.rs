@@ -1,4 +1,4 @@
-//! What the parser, help and completions know about a sub-command besides its arguments.
+//! Facts about a sub-command for the parser, help and completions, besides its arguments.
 
 /// The facts about a command, and about those below it.
 pub(crate) struct CommandFacts {

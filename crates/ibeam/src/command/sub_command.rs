@@ -43,7 +43,7 @@ pub(crate) trait SubCommand: clap::Args {
     }
 }
 
-/// What a command gets besides its arguments.
+/// The objects that a command uses besides its arguments.
 pub(crate) struct Call<'a> {
     pub(crate) flags: &'a Flags,
     /// The private descriptor of stdout (`stdout.rs`).

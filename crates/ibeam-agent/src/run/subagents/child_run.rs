@@ -19,9 +19,9 @@ use ibeam_protocol::{
 use super::SubagentHost;
 use super::child_recorder::{ChildRecord, ChildRecorder};
 use super::task_tool::Task;
-use crate::model::{self, ModelChoice};
+use crate::model::{self, ModelChoice, model_info};
 use crate::run::session_opener::{OpenedSession, SessionOpener};
-use crate::run::{model_info, thread_error};
+use crate::run::thread_error;
 
 /// The bytes of the final answer that the parent receives.
 const MAX_RESULT_BYTES: usize = 48 * 1024;

@@ -34,7 +34,7 @@ use super::logs::TaskLines;
 use super::result_printer::ResultPrinter;
 use super::show::FoundTask;
 use super::status::StatusReader;
-use super::{Submission, conclude, run_program, submit_to_ledger};
+use super::{Submission, conclude, run_program};
 use crate::cli_error::CliError;
 use crate::command::printing::{report, write};
 use crate::flags::{CredentialFlags, GrantFlags, QueueFlags, ReportFormat, WorkerFlags};
@@ -64,13 +64,16 @@ pub(super) fn submit(
     let held = FleetDirectory::open(directory).map_err(fleet_error)?;
     let mut ledger = Ledger::open(&FleetDirectory::ledger(held.path())).map_err(queue_error)?;
     ledger.submit(&tasks.tasks).map_err(|error| submission_error(error, directory))?;
+    // The ledger has them: those of a large fleet need much memory.
+    let selection = tasks.is_selection.then_some(tasks.tasks);
     let lease = Duration::from_secs(flags.queue_lease.get());
     let queue = NatsQueue::create(&address, &connection_options(&flags.credentials), lease);
     let mut queue = queue.map_err(queue_error)?;
     queue.start(FleetLimits { budget: options.budget, rates: options.rates }).map_err(queue_error)?;
     sync(&mut ledger, &mut queue).map_err(|error| submission_error(error, directory))?;
-    submit_to_ledger(&mut ledger, &tasks, directory)?;
-    drop(tasks);
+    if let Some(tasks) = selection {
+        ledger.select(&tasks).map_err(queue_error)?;
+    }
     if retries_failed {
         retry_failed(&mut ledger, &queue).map_err(queue_error)?;
     }

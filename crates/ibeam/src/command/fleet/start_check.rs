@@ -7,9 +7,8 @@ use ibeam_fleet::{Task, WorkspaceSource};
 
 use crate::cli_error::CliError;
 use ibeam_agent::app::{AppContext, ConfigUse};
-use ibeam_agent::model::{FallbackChain, ModelChoice, choose_model, choose_model_named};
+use ibeam_agent::model::{FallbackChain, ModelChoice, choose_model, choose_model_named, model_info};
 use ibeam_agent::run::context_preview::ContextPreview;
-use ibeam_agent::run::model_info;
 use ibeam_agent::run_options::RunOptions;
 
 /// Checks that a run can start with the flags of the command and with the models of the tasks: their keys, their prices

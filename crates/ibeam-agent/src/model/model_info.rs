@@ -1,11 +1,14 @@
 //! Limits and prices of a model: from the configuration, else from the list of its service or the model table.
 
+use ibeam_config::LimitSettings;
 use ibeam_core::{Prices, RequestLimits};
 use ibeam_protocol::{ModelInfo, Reason, sentence};
 use ibeam_providers::known_provider;
 
+use super::configured_facts::ConfiguredFacts;
+use super::current_facts::current_model;
+use super::embedded::EMBEDDED_PROVIDER;
 use crate::app::AppContext;
-use crate::model::{ConfiguredFacts, EMBEDDED_PROVIDER, current_model};
 
 /// Returns the limit of prompt and answer together, in tokens; `None` for an unknown model.
 pub fn context_window(app: &AppContext, model: &ModelInfo) -> Option<u64> {
@@ -46,8 +49,8 @@ pub(crate) fn request_limits(app: &AppContext, model: &ModelInfo) -> RequestLimi
 }
 
 /// Returns the limit of an answer that the user set, in tokens.
-pub(super) fn configured_output_tokens(app: &AppContext) -> Option<u32> {
-    let tokens = app.base.settings.limits.max_output_tokens.value?;
+pub(crate) fn configured_output_tokens(limits: &LimitSettings) -> Option<u32> {
+    let tokens = limits.max_output_tokens.value?;
     u32::try_from(tokens).ok()
 }
 
