@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_circle_of_nine_files_is_found_with_a_way_out() {
-        assert_eq!(crate_finding("crates/x", &ring(8)));
+        assert_eq!(crate_finding("crates/x", &ring(8)), None);
         let finding = crate_finding("crates/x", &ring(9)).unwrap();
         assert!(
             finding.contains("f0.rs, f1.rs") && finding.contains("without f8.rs → f0.rs (1): 1 files"),
@@ -163,6 +163,6 @@ mod tests {
         for file in &mut graph.files {
             *file = file.replace("crates/x/src", RECURSIVE_GRAMMAR);
         }
-        assert_eq!(crate_finding("crates/ibeam-policy", &graph));
+        assert_eq!(crate_finding("crates/ibeam-policy", &graph), None);
     }
 }
