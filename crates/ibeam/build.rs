@@ -1,4 +1,4 @@
-//! Compresses the pages of `docs/` and the translations of `--help` into the program.
+//! Compresses the pages of `docs/` into the program.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -31,10 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     pages.sort();
     // Each page is its name, a zero byte, its text and a zero byte.
     let pages: String = pages.iter().map(|(name, text)| format!("{name}\0{text}\0")).collect();
-    compress(&pages, &Path::new(&out).join("pages.deflate"))?;
-    let translations = Path::new(&root).join("locales/help.txt");
-    println!("cargo::rerun-if-changed={}", translations.display());
-    compress(&fs::read_to_string(translations)?, &Path::new(&out).join("help.deflate"))
+    compress(&pages, &Path::new(&out).join("pages.deflate"))
 }
 
 /// Returns a page without what helps only on the web or in the repository: sections for contributors, the tests of a

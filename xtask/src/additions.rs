@@ -15,7 +15,9 @@ use crate::suite::SuiteError;
 use crate::tidy::tracked_files;
 
 /// The directory of the copy, relative to the root.
-const COPY: &str = "target/additions";
+const COPY: &str = "target/additions/tree";
+/// The target directory of the copy: in a common one, cargo would take the artefacts of one tree for those of the other.
+const TARGET: &str = "target/additions/target";
 
 /// A throw-away thing.
 struct Addition {
@@ -99,7 +101,7 @@ pub(crate) fn run(root: &Path) -> Result<(), SuiteError> {
     }
     let mut cargo = Command::new("cargo");
     cargo.args(["check", "--locked", "--quiet", "-p", "ibeam", "--features", "ibeam/nats"]);
-    cargo.current_dir(&copy).env("CARGO_TARGET_DIR", root.join("target"));
+    cargo.current_dir(&copy).env("CARGO_TARGET_DIR", root.join(TARGET));
     match cargo.status().map_err(SuiteError::system("cargo"))?.success() {
         true => Ok(()),
         false => Err(SuiteError::Failed("the tree with the additions does not compile".to_owned())),

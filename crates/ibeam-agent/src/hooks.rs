@@ -14,7 +14,7 @@ use ibeam_protocol::{Notice, Reason, SessionStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value};
 
 use crate::app::AppContext;
-use crate::call_form::CallForm;
+use crate::claude_call_form::ClaudeCallForm;
 
 /// The directories of the administrator's hook files.
 const MANAGED_DIRS: [&str; 2] = ["/etc/cursor", "/etc/ibeam"];
@@ -243,12 +243,12 @@ struct CallForms {
 
 impl ClaudeCalls for CallForms {
     fn call(&self, call: &ToolCall, outcome: Option<&ToolOutcome>) -> Result<ClaudeCall, String> {
-        let CallForm { name, names, input, response } = CallForm::new(&self.head, call, outcome)?;
+        let ClaudeCallForm { name, names, input, response } = ClaudeCallForm::new(&self.head, call, outcome)?;
         Ok(ClaudeCall { name, names, input, response })
     }
 
     fn arguments(&self, call: &ClaudeCall, input: Map<String, Value>) -> Result<Value, String> {
         let ClaudeCall { name, names, input: own, response } = call.clone();
-        CallForm { name, names, input: own, response }.arguments(input)
+        ClaudeCallForm { name, names, input: own, response }.arguments(input)
     }
 }

@@ -17,9 +17,9 @@ mod agent;
 #[doc(hidden)]
 pub mod app;
 #[doc(hidden)]
-pub mod call_form;
-#[doc(hidden)]
 pub mod checkpoint;
+#[doc(hidden)]
+pub mod claude_call_form;
 #[doc(hidden)]
 pub mod claude_tools;
 #[doc(hidden)]

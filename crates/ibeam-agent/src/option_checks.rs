@@ -7,27 +7,21 @@ use std::path::PathBuf;
 
 use ibeam_protocol::{Reason, sentence};
 use ibeam_providers::check_header;
+use ibeam_wire::tool::TOOLS;
 
 use crate::run_options::RunOptions;
 use crate::similar_names::closest;
 
-/// The tools that a run may have. Those of MCP servers are not among them; their names begin with [`MCP_PREFIX`].
-const TOOLS: [&str; 13] = [
-    "delete",
-    "edit",
-    "glob",
-    "grep",
-    "ls",
-    "read",
-    "shell",
-    "skill",
-    "task",
-    "update_todos",
-    "web_fetch",
-    "web_search",
-    "write",
-];
 const MCP_PREFIX: &str = "mcp_";
+
+/// Returns the names of the tools that a run may have, sorted. Those of MCP servers are not among them; their names begin with
+/// [`MCP_PREFIX`].
+fn tool_names() -> Vec<&'static str> {
+    // `skill` has no key of its own in the contract.
+    let mut names: Vec<&str> = TOOLS.iter().filter_map(|tool| tool.name).chain(["skill"]).collect();
+    names.sort_unstable();
+    names
+}
 
 /// Returns the failure of a flag whose value is empty.
 pub fn empty_value(flag: &str) -> Reason {
@@ -118,14 +112,15 @@ pub(crate) fn split_header(header: &str) -> Result<(&str, &str), Reason> {
 /// # Errors
 /// `Usage` with the nearest name, or with all names.
 fn check_tool_names(options: &RunOptions) -> Result<(), Reason> {
-    let is_unknown = |name: &&String| !TOOLS.contains(&name.as_str()) && !name.starts_with(MCP_PREFIX);
+    let tools = tool_names();
+    let is_unknown = |name: &&String| !tools.contains(&name.as_str()) && !name.starts_with(MCP_PREFIX);
     let Some(name) = options.without.iter().find(is_unknown) else { return Ok(()) };
-    let detail = match closest(name, TOOLS) {
+    let detail = match closest(name, tools.iter().copied()) {
         Some(near) => {
             sentence!("`--without {name}`: no tool has this name; did you mean `{near}`?", name, near)
         }
         None => {
-            let tools = TOOLS.join("`, `");
+            let tools = tools.join("`, `");
             sentence!(
                 "`--without {name}`: no tool has this name; use one of: `{tools}`, or a tool of an MCP server, \
                  `mcp_SERVER_TOOL`",
@@ -146,8 +141,8 @@ mod tests {
     fn every_tool_is_in_the_documentation() {
         let page = include_str!("../../../docs/tools.md");
         let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` |"));
-        let mut names: Vec<&str> = rows.map(|(name, _)| name).take(TOOLS.len()).collect();
+        let mut names: Vec<&str> = rows.map(|(name, _)| name).take(tool_names().len()).collect();
         names.sort_unstable();
-        assert_eq!(names, TOOLS);
+        assert_eq!(names, tool_names());
     }
 }

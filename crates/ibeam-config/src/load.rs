@@ -27,7 +27,7 @@ pub(crate) type OnError<'a> = dyn FnMut(ConfigError) -> Result<(), ConfigError> 
 pub struct FlagSetting {
     /// The flag, e.g. `--model`.
     pub flag: &'static str,
-    /// The key, e.g. `limits.max_turns`. An unknown key is ignored.
+    /// The key, e.g. `limits.max_turns`. Loading fails if there is no such key.
     pub key: &'static str,
     pub input: FlagInput,
 }
@@ -241,7 +241,9 @@ impl Config {
 
     fn add_flags(&mut self, flags: &[FlagSetting]) -> Result<(), ConfigError> {
         for FlagSetting { flag, key: path, input } in flags {
-            let Some(key) = keys::all().find(|key| key.path == *path) else { continue };
+            let key = keys::all().find(|key| key.path == *path).ok_or_else(|| ConfigError::Flag {
+                message: format!("`{flag}` sets `{path}`, which is no key").into(),
+            })?;
             let value = match input {
                 FlagInput::Text(text) => Value::parse(key.kind, text).ok_or_else(|| {
                     let message = key.kind.should_be(format!("{flag} {text}"));

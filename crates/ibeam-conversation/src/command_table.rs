@@ -6,7 +6,7 @@ use ibeam_agent::run::session_opener::is_ephemeral;
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::run_options::WorkMode;
 use ibeam_output::Catalogue;
-use ibeam_protocol::sentence;
+use ibeam_protocol::{sentence, sentence_text};
 use ibeam_providers::Effort;
 use ibeam_tui::{Candidate, Style, TuiLine};
 
@@ -27,7 +27,7 @@ struct ConversationCommand {
     name: &'static str,
     /// Other names. A word without a slash counts only if it is alone.
     aliases: &'static [&'static str],
-    description: TuiLine<'static>,
+    description: &'static str,
     /// Whether a value may follow the name.
     takes_value: bool,
     /// Whether it reads the stored session.
@@ -36,7 +36,7 @@ struct ConversationCommand {
 }
 
 impl ConversationCommand {
-    const fn new(name: &'static str, description: TuiLine<'static>, execution: Execution) -> Self {
+    const fn new(name: &'static str, description: &'static str, execution: Execution) -> Self {
         Self { name, aliases: &[], description, takes_value: false, reads_session: false, execution }
     }
 
@@ -58,11 +58,12 @@ impl ConversationCommand {
 }
 
 /// The commands in the order of the help.
-const COMMANDS: [ConversationCommand; 19] = [
-    ConversationCommand::new("/help", TuiLine::CommandHelp, Print(print_help)).with_aliases(&["help", "?"]),
+const COMMANDS: &[ConversationCommand] = &[
+    ConversationCommand::new("/help", sentence_text!("commands and keys"), Print(print_help))
+        .with_aliases(&["help", "?"]),
     ConversationCommand::new(
         "/model",
-        TuiLine::CommandModel,
+        sentence_text!("list the models, or change to NAME"),
         Decide(|context, model| {
             match model {
                 None => context.list_models()?,
@@ -74,19 +75,19 @@ const COMMANDS: [ConversationCommand; 19] = [
     .with_value(),
     ConversationCommand::new(
         "/mode",
-        TuiLine::CommandMode,
+        sentence_text!("change the mode: agent, plan, ask"),
         Decide(|context, mode| Ok(context.set_mode(mode))),
     )
     .with_value(),
     ConversationCommand::new(
         "/effort",
-        TuiLine::CommandEffort,
+        sentence_text!("change how much the model reasons"),
         Decide(|context, effort| Ok(context.set_effort(effort))),
     )
     .with_value(),
     ConversationCommand::new(
         "/resume",
-        TuiLine::CommandResume,
+        sentence_text!("choose a session, or resume SESSION"),
         Decide(|context, name| match name {
             None => context.pick(),
             Some(name) => Ok(context.resume(name)),
@@ -95,14 +96,18 @@ const COMMANDS: [ConversationCommand; 19] = [
     .with_value(),
     ConversationCommand::new(
         "/new",
-        TuiLine::CommandNew,
+        sentence_text!("start a new session"),
         Decide(|_, _| Ok(CommandEnd::Reopen(Reopening::of_new_session()))),
     )
     .with_aliases(&["/clear"]),
-    ConversationCommand::new("/compact", TuiLine::CommandCompact, Print(|context| context.compact())),
+    ConversationCommand::new(
+        "/compact",
+        sentence_text!("shorten the conversation with a summary"),
+        Print(|context| context.compact()),
+    ),
     ConversationCommand::new(
         "/undo",
-        TuiLine::CommandUndo,
+        sentence_text!("restore the files as before the last turn, or before turn N"),
         Decide(|context, turn| {
             let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
             let target = turn.map_or(UndoTarget::LastTurn, |turn| UndoTarget::Turn(turn.get()));
@@ -112,12 +117,12 @@ const COMMANDS: [ConversationCommand; 19] = [
     .with_value(),
     ConversationCommand::new(
         "/redo",
-        TuiLine::CommandRedo,
+        sentence_text!("take back the last /undo"),
         Decide(|context, _| Ok(context.reopen_after_undo(UndoTarget::LastUndo))),
     ),
     ConversationCommand::new(
         "/diff",
-        TuiLine::CommandDiff,
+        sentence_text!("what this session changed in files, or turn N did"),
         Decide(|context, turn| {
             if let Some(turn) = context.turn(turn) {
                 context.show_diff(turn)?;
@@ -129,31 +134,43 @@ const COMMANDS: [ConversationCommand; 19] = [
     .reading_the_session(),
     ConversationCommand::new(
         "/transcript",
-        TuiLine::CommandTranscript,
+        sentence_text!("the whole conversation, as Ctrl-T"),
         Print(|context| {
             let conversation = StoredConversation::new(context.app(), context.session.id());
             context.screen.show_transcript(&conversation);
         }),
     )
     .reading_the_session(),
-    ConversationCommand::new("/cost", TuiLine::CommandCost, Print(|context| context.print_cost()))
-        .reading_the_session(),
-    ConversationCommand::new("/context", TuiLine::CommandContext, Print(|context| context.print_context())),
+    ConversationCommand::new(
+        "/cost",
+        sentence_text!("runs, tokens and cost of this session"),
+        Print(|context| context.print_cost()),
+    )
+    .reading_the_session(),
+    ConversationCommand::new(
+        "/context",
+        sentence_text!("size of what the model receives"),
+        Print(|context| context.print_context()),
+    ),
     ConversationCommand::new(
         "/permissions",
-        TuiLine::CommandPermissions,
+        sentence_text!("permission rules"),
         Print(|context| context.print_rules()),
     ),
-    ConversationCommand::new("/mcp", TuiLine::CommandMcp, Print(|context| context.print_servers())),
-    ConversationCommand::new("/skills", TuiLine::CommandSkills, Print(|context| context.list_skills())),
+    ConversationCommand::new("/mcp", sentence_text!("MCP servers"), Print(|context| context.print_servers())),
+    ConversationCommand::new(
+        "/skills",
+        sentence_text!("skills that can be used"),
+        Print(|context| context.list_skills()),
+    ),
     ConversationCommand::new(
         "/status",
-        TuiLine::CommandStatus,
+        sentence_text!("session, model, sandbox"),
         Print(|context| context.screen.print(INFORMATION, &status(context.session))),
     ),
     ConversationCommand::new(
         "/export",
-        TuiLine::CommandExport,
+        sentence_text!("write the session to FILE: a page if it ends with .html, else an archive"),
         Decide(|context, file| {
             context.export(file);
             Ok(CommandEnd::Done)
@@ -161,8 +178,12 @@ const COMMANDS: [ConversationCommand; 19] = [
     )
     .with_value()
     .reading_the_session(),
-    ConversationCommand::new("/exit", TuiLine::CommandExit, Decide(|_, _| Ok(CommandEnd::Leave)))
-        .with_aliases(&["/quit", "exit", "quit"]),
+    ConversationCommand::new(
+        "/exit",
+        sentence_text!("end the program"),
+        Decide(|_, _| Ok(CommandEnd::Leave)),
+    )
+    .with_aliases(&["/quit", "exit", "quit"]),
 ];
 
 fn print_help(context: &CommandContext<'_, '_>) {
@@ -212,7 +233,7 @@ pub fn conversation_commands() -> impl Iterator<Item = &'static str> {
 pub(super) fn candidates(catalogue: &Catalogue) -> Vec<Candidate> {
     let commands = COMMANDS.iter().map(|command| Candidate {
         word: command.name.to_owned(),
-        description: catalogue.line(&command.description),
+        description: catalogue.text(command.description),
     });
     let with_word = |word: String| Candidate { word, description: String::new() };
     let modes = mode_names().into_iter().map(|name| with_word(format!("/mode {name}")));
@@ -234,7 +255,7 @@ pub(super) fn effort_names() -> Vec<String> {
 pub(super) fn help(catalogue: &Catalogue, keys: &[TuiLine<'_>]) -> String {
     let commands = COMMANDS
         .iter()
-        .map(|command| format!("{:<14}{}\n", command.name, catalogue.line(&command.description)));
+        .map(|command| format!("{:<14}{}\n", command.name, catalogue.text(command.description)));
     let keys: Vec<String> = keys.iter().map(|line| catalogue.line(line)).collect();
     format!("{}\n{}:\n{}", commands.collect::<String>(), catalogue.line(&TuiLine::Keys), keys.join("\n"))
 }

@@ -89,7 +89,7 @@ pub struct FallbackModel {
     /// Whether the service accepts thinking only after what came before it when the model wrote it.
     pub binds_thinking: bool,
     /// The limits of the service for the parts of a request.
-    pub limits: RequestLimits,
+    pub request_limits: RequestLimits,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
 }
@@ -129,7 +129,7 @@ pub struct Run {
     /// Whether the service accepts thinking only after what came before it when the model wrote it.
     pub binds_thinking: bool,
     /// The limits of the service for the parts of a request.
-    pub limits: RequestLimits,
+    pub request_limits: RequestLimits,
     /// The prices of tokens; `None` where they are unknown.
     pub prices: Option<Prices>,
     /// Saves the files of the workspace before a turn changes them.

@@ -77,7 +77,7 @@ impl<'a> RunStart<'a> {
 
 /// The inputs of a run of a task, besides the task.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RunInputs<'a> {
+pub(crate) struct TaskRunInputs<'a> {
     pub(crate) start: RunStart<'a>,
     /// The directory in which the run parks its requests.
     pub(crate) parking: Option<&'a Path>,
@@ -94,8 +94,8 @@ impl RunProgram {
         if self.parking.is_some() { TotalsScope::Run } else { TotalsScope::Process }
     }
 
-    pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &RunInputs<'_>) -> Command {
-        let RunInputs { start, parking, extra, error_file, governor } = *inputs;
+    pub(crate) fn run(&self, task: &Task, workspace: &Path, inputs: &TaskRunInputs<'_>) -> Command {
+        let TaskRunInputs { start, parking, extra, error_file, governor } = *inputs;
         let mut command = self.command(task, workspace, governor.parent());
         command.args(&self.run_flags);
         command.env(GOVERNOR_VARIABLE, governor).env(TASK_VARIABLE, &task.id);
@@ -312,7 +312,7 @@ mod tests {
         };
         let prompt = task.prompt.as_str();
         for start in [RunStart::New { prompt }, RunStart::Resumed { session: "s", prompt }] {
-            let inputs = RunInputs {
+            let inputs = TaskRunInputs {
                 start,
                 parking: None,
                 extra: ExtraLimits::default(),

@@ -15,7 +15,7 @@ use rustix::process::{Signal, kill_process};
 
 use crate::budget::{Budget, ExtraLimits};
 use crate::check_run::CheckEnd;
-use crate::child::{Children, RunInputs, RunProgram, RunStart, exit_code, stdin_from};
+use crate::child::{Children, RunProgram, RunStart, TaskRunInputs, exit_code, stdin_from};
 use crate::clock::millis;
 use crate::dollars::micros_to_usd;
 use crate::error::FleetError;
@@ -193,7 +193,7 @@ impl TaskRunner<'_> {
                 // The run counts what it has consumed before. The governor alone keeps the budget.
                 extra = ExtraLimits::default();
             }
-            let inputs = RunInputs {
+            let inputs = TaskRunInputs {
                 start,
                 parking: parking.and_then(|parking| parking.directory_for(session)),
                 extra,

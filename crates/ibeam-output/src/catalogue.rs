@@ -136,7 +136,9 @@ impl Catalogue {
     /// Returns the message with its detail in the language, if the whole text has a translation.
     fn with_detail_in_language(&self, message: Message) -> Message {
         let translation = match message.args.get("detail") {
-            Some(FluentValue::String(text)) => translations::sentence(self.locale, text),
+            Some(FluentValue::String(text)) => {
+                translations::translation(self.locale, text).map(str::to_owned)
+            }
             Some(
                 FluentValue::Number(_) | FluentValue::Custom(_) | FluentValue::None | FluentValue::Error,
             )
@@ -150,7 +152,12 @@ impl Catalogue {
 
     /// Returns a sentence in the locale, or else in English.
     pub fn sentence(&self, sentence: &Sentence) -> String {
-        sentence.translate(&|template| translations::sentence(self.locale, template))
+        sentence.translate(&|template| Some(translations::translation(self.locale, template)?.to_owned()))
+    }
+
+    /// Returns the translation of a text that has no arguments, e.g. of `--help`, or else the text.
+    pub fn text(&self, english: &str) -> String {
+        translations::translation(self.locale, english).unwrap_or(english).to_owned()
     }
 
     /// Returns the message and the hints for an error that only sub-commands report. `error` is a variant of an enum: its tag

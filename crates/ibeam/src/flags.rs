@@ -26,7 +26,7 @@ pub(crate) use self::values::{ErrorFormat, FailOnArg, Format, InputFormat, Repor
 /// The flags, which may come before or after the prompt or the command.
 ///
 /// The structs are the groups in which commands use flags: the facts of each command name them. Help has a flag under the title
-/// that is its help heading, which `locales/help.txt` translates.
+/// that is its help heading, which `sentences.txt` translates.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Flags {
     #[command(flatten)]

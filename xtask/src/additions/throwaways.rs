@@ -112,6 +112,12 @@ impl Tool for Throwaway {
                 anchor: "    /// Whether nothing of the run is stored.\n",
                 text: "    /// A throw-away option.\n    pub throwaway: bool,\n",
             },
+            // It sets the key that is added below.
+            Before {
+                path: "crates/ibeam-agent/src/run_options.rs",
+                anchor: "            (\"--verbose\", \"verbose\", word(self.verbose)),\n",
+                text: "            (\"--throwaway\", \"throwaway\", word(self.throwaway)),\n",
+            },
             Before {
                 path: "crates/ibeam/src/flags.rs",
                 anchor: "    /// Copy the session that `--resume` or `--continue` names",
@@ -227,20 +233,15 @@ impl SubCommand for ThrowawayArgs {
         ],
     },
     Addition {
-        what: "a slash command",
+        what: "a command of conversations",
         limit: 2,
         edits: &[
             Before {
-                path: "crates/ibeam-output/locales/en.ftl",
-                anchor: "tui-command-exit = end the program\n",
-                text: "tui-command-throwaway = do nothing\n",
-            },
-            Replace {
                 path: "crates/ibeam-conversation/src/command_table.rs",
-                anchor: "const COMMANDS: [ConversationCommand; 19] = [\n",
-                text: "const COMMANDS: [ConversationCommand; 20] = [
-    ConversationCommand::new(\"/throwaway\", TuiLine::CommandThrowaway, Print(|_| {})),\n",
+                anchor: "    ConversationCommand::new(\"/exit\",",
+                text: "    ConversationCommand::new(\"/throwaway\", sentence_text!(\"do nothing\"), Print(|_| {})),\n",
             },
+            Before { path: "docs/interactive.md", anchor: "| `/cost` |", text: "| `/throwaway` | nothing |\n" },
         ],
     },
     Addition {

@@ -93,8 +93,7 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
             Load::Cores,
         )
         .memory(4096),
-        // After clippy, which has checked the dependencies.
-        Step::new("additions", "cargo xtask additions", Load::Core).follows(&["clippy"]).memory(2048),
+        Step::new("additions", "cargo xtask additions", Load::Core).memory(2048),
         Step::new("doc-tests", format!("cargo test --workspace --doc --locked {features}"), Load::Cores)
             .after(&["build"]),
     ]);

@@ -239,7 +239,7 @@ pub(super) fn build(
         max_output_tokens: model_info::configured_output_tokens(&app.base.settings.limits),
         context_window: model_info::economic_window(app, &head_model),
         binds_thinking: model_info::binds_thinking(app, &head_model),
-        limits: model_info::request_limits(app, &head_model),
+        request_limits: model_info::request_limits(app, &head_model),
         prices,
         checkpoints,
         background: Arc::new(background.clone()),
@@ -289,7 +289,7 @@ pub(super) fn change_model(app: &AppContext, run: &mut Run, choice: ModelChoice)
     run.prices = prices;
     run.context_window = model_info::economic_window(app, &info);
     run.binds_thinking = model_info::binds_thinking(app, &info);
-    run.limits = model_info::request_limits(app, &info);
+    run.request_limits = model_info::request_limits(app, &info);
     report_limits(app, &info);
     run.provider = provider;
     run.default_model = None;
@@ -310,14 +310,22 @@ pub(super) fn connect_fallback(
     let (provider, model, _) = choice.connect(app, session)?;
     let context_window = model_info::economic_window(app, &model);
     let binds_thinking = model_info::binds_thinking(app, &model);
-    let limits = model_info::request_limits(app, &model);
+    let request_limits = model_info::request_limits(app, &model);
     report_limits(app, &model);
     // The limit is set for the first model; a larger one than that of the next model would be an error there.
     let known = current_model(app, &model.provider, &model.id);
     let longest_answer = known.and_then(|known| known.max_output_tokens).unwrap_or(u32::MAX);
     let max_output_tokens = model_info::configured_output_tokens(&app.base.settings.limits)
         .map(|tokens| tokens.min(longest_answer));
-    Ok(FallbackModel { model, provider, context_window, max_output_tokens, binds_thinking, limits, prices })
+    Ok(FallbackModel {
+        model,
+        provider,
+        context_window,
+        max_output_tokens,
+        binds_thinking,
+        request_limits,
+        prices,
+    })
 }
 
 /// Passes the limits of the model to the observer.

@@ -18,7 +18,7 @@ pub(super) struct ActiveModel<'a> {
     pub(super) context_window: Option<u64>,
     pub(super) max_output_tokens: Option<u32>,
     pub(super) binds_thinking: bool,
-    pub(super) limits: RequestLimits,
+    pub(super) request_limits: RequestLimits,
     prices: Option<Prices>,
 }
 
@@ -55,7 +55,7 @@ impl Run {
                 context_window: fallback.context_window,
                 max_output_tokens: fallback.max_output_tokens,
                 binds_thinking: fallback.binds_thinking,
-                limits: fallback.limits,
+                request_limits: fallback.request_limits,
                 prices: fallback.prices,
             },
             None => ActiveModel {
@@ -64,7 +64,7 @@ impl Run {
                 context_window: self.context_window,
                 max_output_tokens: self.max_output_tokens,
                 binds_thinking: self.binds_thinking,
-                limits: self.limits,
+                request_limits: self.request_limits,
                 prices: self.prices,
             },
         }

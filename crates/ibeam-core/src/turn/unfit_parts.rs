@@ -32,7 +32,9 @@ impl Run {
         current.remove_tools(|name| history.omitted_tools().contains(name));
         let model = self.active_model(journal);
         let offered = current.offered_tools(history);
-        let Some(limit) = model.limits.tools.filter(|limit| offered.len() > *limit) else { return Ok(()) };
+        let Some(limit) = model.request_limits.tools.filter(|limit| offered.len() > *limit) else {
+            return Ok(());
+        };
         let mut beyond = self.tools_beyond(limit, offered.iter().map(String::as_str));
         current.remove_tools(|name| beyond.iter().any(|beyond| beyond == name));
         let (provider, limit) = (model.info.provider.clone(), as_number(limit));
@@ -51,7 +53,7 @@ impl Run {
         for rule in [damaged, too_large, too_many_images, too_many_documents] {
             let model = self.active_model(journal);
             let media: Vec<_> = placed_media(journal.history().messages()).collect();
-            let Some(Unfit { media, why }) = rule(&media, model.limits) else { continue };
+            let Some(Unfit { media, why }) = rule(&media, model.request_limits) else { continue };
             let (omitted, files, provider) =
                 (omission(&media), self.media_labels(&media), model.info.provider.clone());
             let notice = match why {

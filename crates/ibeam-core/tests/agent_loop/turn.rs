@@ -315,7 +315,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         max_output_tokens: None,
         context_window: None,
         binds_thinking: false,
-        limits: RequestLimits::default(),
+        request_limits: RequestLimits::default(),
         prices: None,
         checkpoints: Arc::new(ibeam_core::NoCheckpoints),
         background: Arc::new(ibeam_core::NoBackground),

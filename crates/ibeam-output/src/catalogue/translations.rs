@@ -1,5 +1,6 @@
 //! The files of the translations, which are compressed in the program, and the translations of sentences.
 
+use std::collections::HashMap;
 use std::io::Read as _;
 use std::sync::OnceLock;
 
@@ -40,20 +41,21 @@ fn sentences() -> &'static str {
     BLOCKS.get_or_init(|| decompress(compressed!("sentences")))
 }
 
-/// Returns the translation of the template of a sentence; `None` for English and for an unknown template.
+/// Returns the translation of a text, or of the template of a sentence; `None` for English and for an unknown text.
 ///
-/// `locales/sentences.txt` has a block for each template: the English text, then a line for each other language, which
-/// begins with its code. A test of the binary fails if a template has no block, or a block no template.
-pub(super) fn sentence(locale: Locale, template: &str) -> Option<String> {
+/// `locales/sentences.txt` has a block for each text: the English text, then a line for each other language, which begins
+/// with its code. A test of the binary fails if a text has no block, or a block no text.
+pub(super) fn translation(locale: Locale, english: &str) -> Option<&'static str> {
+    static BLOCKS: OnceLock<HashMap<&str, &str>> = OnceLock::new();
     if locale == Locale::En {
         return None;
     }
-    let mut blocks = sentences().split("\n\n").map(|block| block.trim_start_matches('\n'));
-    let block = blocks.find(|block| block.lines().next() == Some(template))?;
-    block
-        .lines()
-        .skip(1)
-        .find_map(|line| Some(line.strip_prefix(locale.code())?.strip_prefix(' ')?.to_owned()))
+    let blocks = BLOCKS.get_or_init(|| {
+        let blocks = sentences().split("\n\n").map(|block| block.trim_start_matches('\n'));
+        blocks.filter_map(|block| block.split_once('\n')).collect()
+    });
+    let mut translations = blocks.get(english)?.lines();
+    translations.find_map(|line| line.strip_prefix(locale.code())?.strip_prefix(' '))
 }
 
 #[cfg(test)]

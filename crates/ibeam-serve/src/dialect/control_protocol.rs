@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::host_hooks::{HostHook, read_registration};
 use super::usage_error;
-pub(super) use ibeam_agent::call_form::value_at;
+pub(super) use ibeam_agent::claude_call_form::value_at;
 use ibeam_agent::run::media_from_base64;
 
 #[derive(Debug, PartialEq)]

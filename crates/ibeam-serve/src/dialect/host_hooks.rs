@@ -18,7 +18,7 @@ use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
 use answer::{HookAnswer, HookPermission};
-use ibeam_agent::call_form::CallForm;
+use ibeam_agent::claude_call_form::ClaudeCallForm;
 use registration::HostHookEvent;
 pub(super) use registration::{HostHook, read_registration};
 
@@ -163,7 +163,7 @@ impl HostHooks {
         if !self.has_hooks_for(event) {
             return None;
         }
-        let form = match CallForm::new(&self.head, call, None) {
+        let form = match ClaudeCallForm::new(&self.head, call, None) {
             Ok(mut form) => {
                 // Hooks receive a redacted input. If they return it unchanged, it must be equal to this input.
                 self.redactor.redact_value(&mut form.input);
@@ -216,7 +216,7 @@ impl HostHooks {
         if !self.has_hooks_for(event) {
             return None;
         }
-        let form = match CallForm::new(&self.head, &ended.call, Some(&ended.outcome)) {
+        let form = match ClaudeCallForm::new(&self.head, &ended.call, Some(&ended.outcome)) {
             Ok(form) => form,
             Err(message) => {
                 let notices = vec![failure_notice(event, "the SDK", message)];

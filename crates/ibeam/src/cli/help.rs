@@ -10,7 +10,6 @@ use ibeam_output::Catalogue;
 use ibeam_protocol::sentence;
 
 use super::command_flags::{runs_prompts, uses_flag};
-use super::translations::Translations;
 use super::usage_error::CommandPath;
 use super::{Cli, ParseExit, examples, topics};
 use crate::cli_error::CliError;
@@ -184,12 +183,11 @@ pub(super) fn render<'a>(command: Command, words: impl Iterator<Item = &'a str>)
 /// The language of a help.
 pub(super) struct Language<'a> {
     pub(super) catalogue: &'a Catalogue,
-    pub(super) translations: Translations,
 }
 
 impl<'a> Language<'a> {
     fn new(catalogue: &'a Catalogue) -> Self {
-        Self { catalogue, translations: Translations::new(catalogue.locale_code()) }
+        Self { catalogue }
     }
 
     /// Returns the page of `ibeam help flags`.
@@ -211,7 +209,7 @@ impl<'a> Language<'a> {
     pub(super) fn list_lines(&self) -> Vec<String> {
         let lists = LISTS.iter().map(|(list, about)| (format!("ibeam help {list}"), *about));
         let all = lists.chain([("ibeam COMMAND --help".to_owned(), COMMAND_HELP)]);
-        all.map(|(line, about)| format!("  {line:<22}{}\n", self.translations.get(about))).collect()
+        all.map(|(line, about)| format!("  {line:<22}{}\n", self.translate(about))).collect()
     }
 
     /// Translates the help of the command at `path` and of its sub-commands, and adds groups and examples.
@@ -224,10 +222,10 @@ impl<'a> Language<'a> {
         let template = format!("{{about-with-newline}}\n{usage}: {{usage}}\n\n{{all-args}}{{after-help}}");
         let mut after = self.examples(path);
         if let Some(text) = command.get_after_help() {
-            after = format!("{after}\n{}\n", self.translations.lines(&text.to_string()));
+            after = format!("{after}\n{}\n", self.lines(&text.to_string()));
         }
         if let Some(text) = missing_feature(path) {
-            after = format!("{}\n\n{after}", self.translations.get(text));
+            after = format!("{}\n\n{after}", self.translate(text));
         }
         let about = self.about(&command, path);
         let mut order = 0..;
@@ -246,7 +244,7 @@ impl<'a> Language<'a> {
         let is_group = !path.is_empty() && !names.is_empty();
         if is_group {
             // In place of that of clap, whose text is not translated.
-            let help = Command::new("help").about(self.translations.get(HELP_OF_GROUP));
+            let help = Command::new("help").about(self.translate(HELP_OF_GROUP));
             command = command.disable_help_subcommand(true).subcommand(help.display_order(usize::MAX));
         }
         for name in names {
@@ -264,18 +262,18 @@ impl<'a> Language<'a> {
     /// Translates the help of an argument, and puts it under the heading of its group or kind.
     fn localize_arg(&self, arg: Arg, is_root: bool) -> Arg {
         let text = arg.get_long_help().or_else(|| arg.get_help());
-        let mut help = self.translations.paragraphs(&text.map(ToString::to_string).unwrap_or_default());
+        let mut help = self.paragraphs(&text.map(ToString::to_string).unwrap_or_default());
         let values = arg.get_possible_values();
         let names: Vec<&str> =
             values.iter().filter(|value| !value.is_hide_set()).map(|value| value.get_name()).collect();
         if !names.is_empty() && arg.get_action().takes_values() {
-            help = format!("{help} [{}: {}]", self.translations.get(POSSIBLE_VALUES), names.join(", "));
+            help = format!("{help} [{}: {}]", self.translate(POSSIBLE_VALUES), names.join(", "));
         }
         let options = self.catalogue.help("options");
         let group = arg.get_help_heading().filter(|_| is_root || arg.is_global_set());
         let heading = match group {
             _ if arg.is_positional() => self.catalogue.help("arguments"),
-            Some(title) => format!("{options} ({})", self.translations.get(title)),
+            Some(title) => format!("{options} ({})", self.translate(title)),
             None => options,
         };
         let takes_values = arg.get_action().takes_values();
@@ -289,7 +287,7 @@ impl<'a> Language<'a> {
     fn command_groups(&self, command: &Command) -> String {
         let mut text = String::new();
         for group in GROUPS {
-            let title = self.translations.get(group.title);
+            let title = self.translate(group.title);
             text.push_str(&format!("{} ({title}):\n", self.catalogue.help("commands")));
             let commands = group.commands.iter().filter_map(|facts| command.find_subcommand(facts.name));
             for command in commands.filter(|command| !command.is_hide_set()) {
@@ -299,7 +297,7 @@ impl<'a> Language<'a> {
             text.push('\n');
         }
         // clap adds this command itself.
-        let about = self.translations.get(HELP_COMMAND);
+        let about = self.translate(HELP_COMMAND);
         text.insert_str(text.trim_end().len(), &format!("\n  {:<12} {about}", "help"));
         text
     }
@@ -307,9 +305,9 @@ impl<'a> Language<'a> {
     /// Returns the description of the command at `path`, with a mark if this program cannot execute it.
     fn about(&self, command: &Command, path: &str) -> String {
         let text = command.get_long_about().or_else(|| command.get_about());
-        let about = self.translations.paragraphs(&text.map(ToString::to_string).unwrap_or_default());
+        let about = self.paragraphs(&text.map(ToString::to_string).unwrap_or_default());
         match missing_feature(path) {
-            Some(_) => format!("{about} ({})", self.translations.get(NOT_BUILT)),
+            Some(_) => format!("{about} ({})", self.translate(NOT_BUILT)),
             None => about,
         }
     }
@@ -318,7 +316,7 @@ impl<'a> Language<'a> {
     fn examples(&self, path: &str) -> String {
         let lines: String =
             examples::of_command(path).iter().map(|example| format!("  {example}\n")).collect();
-        if lines.is_empty() { lines } else { format!("{}:\n{lines}", self.translations.get(EXAMPLES)) }
+        if lines.is_empty() { lines } else { format!("{}:\n{lines}", self.translate(EXAMPLES)) }
     }
 }
 

@@ -41,14 +41,13 @@ impl Language<'_> {
             "{{about-with-newline}}\n{}: {{usage}}\n\n{}:\n{commands}\n{{all-args}}\n\n{}:\n{}",
             help("usage"),
             help("commands"),
-            self.translations.get(MORE),
+            self.translate(MORE),
             self.list_lines().concat(),
         ));
         let command = command.mut_args(|arg| {
             let order = FLAGS.iter().position(|id| arg.get_id() == id);
             let text = root.get_arguments().find(|known| known.get_id() == arg.get_id());
-            let text =
-                text.and_then(clap::Arg::get_help).map(|text| self.translations.get(&text.to_string()));
+            let text = text.and_then(clap::Arg::get_help).map(|text| self.translate(&text.to_string()));
             let arg = arg.hide(order.is_none()).display_order(order.unwrap_or_default());
             let arg = if let Some(text) = text { arg.help(text) } else { arg };
             arg.help_heading(help("options"))
@@ -59,7 +58,7 @@ impl Language<'_> {
     /// Returns the line of a command with the first paragraph of its description.
     fn command_line(&self, root: &Command, name: &str) -> Option<String> {
         let about = root.find_subcommand(name)?.get_about()?.to_string();
-        Some(format!("  {name:<10}{}\n", self.translations.get(&about)))
+        Some(format!("  {name:<10}{}\n", self.translate(&about)))
     }
 }
 

@@ -1,63 +1,95 @@
-//! The translations of `--help`. The English texts are the doc comments of the flags and commands.
-//!
-//! `locales/help.txt` has a block for each English text: the text, then a line for each other language, which begins with
-//! its code. A test fails if a text has no block or a block no text.
+//! The language of `--help`. The English texts are the doc comments of the flags and commands;
+//! `ibeam-output/locales/sentences.txt` has their translations.
 
-use std::collections::BTreeMap;
+use super::help::Language;
 
-use ibeam_output::decompress;
-
-/// The compressed blocks.
-static BLOCKS: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/help.deflate"));
-
-/// The texts of one language by their English form. Empty for English.
-pub(super) struct Translations {
-    texts: BTreeMap<String, String>,
-}
-
-impl Translations {
-    /// Returns the texts of the language with this code.
-    pub(super) fn new(code: &str) -> Self {
-        if code == "en" {
-            return Self { texts: BTreeMap::new() };
-        }
-        let blocks = decompress(BLOCKS);
-        let texts = blocks.split("\n\n").filter_map(|block| {
-            let mut lines = block.lines().filter(|line| !line.starts_with('#'));
-            let english = lines.next()?;
-            let translated = lines.find_map(|line| line.strip_prefix(code)?.strip_prefix(' '))?;
-            Some((english.to_owned(), translated.to_owned()))
-        });
-        Self { texts: texts.collect() }
-    }
-
-    /// Returns the text in the language, or else in English.
-    pub(super) fn get(&self, english: &str) -> String {
-        self.texts.get(english).map_or(english, String::as_str).to_owned()
+impl Language<'_> {
+    /// Returns a text of help in the language, or else in English.
+    pub(super) fn translate(&self, english: &str) -> String {
+        self.catalogue.text(english)
     }
 
     /// Returns the paragraphs of a text, which are translated one by one, on one line.
     pub(super) fn paragraphs(&self, english: &str) -> String {
-        english.split("\n\n").map(|paragraph| self.get(paragraph)).collect::<Vec<_>>().join(" ")
+        english.split("\n\n").map(|paragraph| self.translate(paragraph)).collect::<Vec<_>>().join(" ")
     }
 
     /// Returns a text of several lines, each of which is translated.
     pub(super) fn lines(&self, english: &str) -> String {
-        english.lines().map(|line| self.get(line)).collect::<Vec<_>>().join("\n")
+        english.lines().map(|line| self.translate(line)).collect::<Vec<_>>().join("\n")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::fs;
+    use std::io;
+    use std::path::{Path, PathBuf};
 
     use clap::{Command, CommandFactory as _};
-    use ibeam_output::Locale;
+    use serde_json::Value;
 
-    use super::*;
     use crate::cli::Cli;
     use crate::cli::help::OWN_TEXTS;
     use crate::command::{CommandFacts, GROUPS};
+
+    /// The translations of sentences.
+    const SENTENCES: &str = include_str!("../../../ibeam-output/locales/sentences.txt");
+
+    /// Returns the files of the program below a directory.
+    fn source_files(directory: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => source_files(&path, files),
+                false if path.extension().is_some_and(|extension| extension == "rs") => files.push(path),
+                false => {}
+            }
+        }
+    }
+
+    /// The marks before a template, and before a text that becomes a sentence as a whole.
+    const MARKS: [&str; 3] = ["sentence!(", "sentence_text!(", "Unanalyzable("];
+
+    /// Returns the templates in a source file without its unit tests.
+    fn templates(source: &str) -> Vec<String> {
+        let source = source.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+        let after_marks = MARKS.iter().flat_map(|mark| source.split(mark).skip(1));
+        let literals = after_marks.filter_map(|rest| rest.trim_start().strip_prefix('"'));
+        let template = |literal: &str| {
+            let mut text = String::new();
+            let mut characters = literal.chars().peekable();
+            loop {
+                match characters.next().unwrap_or_else(|| panic!("no end: {text}")) {
+                    '"' => return text,
+                    '\\' => match characters.next() {
+                        Some('\n') => {
+                            while characters.next_if(|character| character.is_whitespace()).is_some() {}
+                        }
+                        Some(quoted @ ('"' | '\\')) => text.push(quoted),
+                        other => panic!("unknown escape {other:?} after {text}"),
+                    },
+                    character => text.push(character),
+                }
+            }
+        };
+        literals.map(template).collect()
+    }
+
+    /// Returns the texts of the system, of the parser of JSON and of its attributes that have translations.
+    fn texts_of_libraries() -> Vec<String> {
+        let attribute =
+            "`workspace` should be a path, or an object with `git` and `ref`, or with `from`".to_owned();
+        let system =
+            [2, 13, 20, 21, 28, 30, 111].map(|number| io::Error::from_raw_os_error(number).to_string());
+        let invalid = ["", "[", "{", "\"", "x", "{1", "1 1", "[1,]", "[1 2]", "{\"a\":1 2}", "{\"a\" 1}"];
+        let json = invalid.map(|text| {
+            let error = serde_json::from_str::<Value>(text).unwrap_err().to_string();
+            error.split_once(" at line ").unwrap().0.to_owned()
+        });
+        [&[attribute], &system[..], &json[..]].concat()
+    }
 
     /// Adds the English texts of a command and of those below it; with `with_hidden`, also of what help does not list.
     fn add_texts(command: &Command, with_hidden: bool, texts: &mut BTreeSet<String>) {
@@ -84,35 +116,53 @@ mod tests {
     }
 
     #[test]
-    fn every_text_of_help_is_translated_into_every_language() {
-        let mut texts: BTreeSet<String> = OWN_TEXTS.iter().map(|text| (*text).to_owned()).collect();
+    fn every_text_of_the_code_and_of_help_is_translated_into_every_language() {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()).unwrap() {
+            source_files(&entry.unwrap().path().join("src"), &mut files);
+        }
+        let mut written: BTreeSet<String> =
+            files.iter().flat_map(|path| templates(&fs::read_to_string(path).unwrap())).collect();
+        assert!(written.len() > 100, "{}", written.len());
+        written.extend(texts_of_libraries());
+        written.extend(OWN_TEXTS.iter().map(|text| (*text).to_owned()));
         for group in GROUPS {
-            texts.insert(group.title.to_owned());
-            add_facts(group.commands, &mut texts);
+            written.insert(group.title.to_owned());
+            add_facts(group.commands, &mut written);
         }
-        add_texts(&Cli::command(), false, &mut texts);
-        let mut used = texts.clone();
+        add_texts(&Cli::command(), false, &mut written);
+        let mut used = written.clone();
         add_texts(&Cli::command(), true, &mut used);
-        for locale in Locale::ALL.iter().filter(|locale| **locale != Locale::En) {
-            let translations = Translations::new(locale.code());
-            let known: BTreeSet<String> = translations.texts.keys().cloned().collect();
-            let missing: Vec<&String> = texts.difference(&known).collect();
-            let unused: Vec<&String> = known.difference(&used).collect();
-            let report = missing.iter().map(|text| format!("{text}\n")).collect::<String>();
-            assert!(missing.is_empty(), "{}: not in locales/help.txt:\n{report}", locale.code());
-            assert!(unused.is_empty(), "no help has these texts of locales/help.txt: {unused:#?}");
-        }
-    }
-
-    #[test]
-    fn a_translation_keeps_the_flags_and_commands_of_the_text() {
-        for locale in Locale::ALL {
-            for (english, translated) in &Translations::new(locale.code()).texts {
-                let quoted = |text: &str| -> BTreeSet<String> {
-                    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
-                };
-                assert_eq!(quoted(english), quoted(translated), "{}: {translated}", locale.code());
+        let mut known = BTreeSet::new();
+        let blocks = SENTENCES.trim().split("\n\n").filter(|block| !block.starts_with('#'));
+        for lines in blocks.map(|block| block.lines().collect::<Vec<_>>()) {
+            let (english, translations) = lines.split_first().unwrap();
+            assert!(known.insert((*english).to_owned()), "{english} occurs twice");
+            let codes = ["es", "id", "ja", "fr", "pt"];
+            assert_eq!(translations.len(), codes.len(), "{english}");
+            for (line, code) in translations.iter().zip(codes) {
+                let text = line.strip_prefix(code).and_then(|text| text.strip_prefix(' '));
+                let text = text.unwrap_or_else(|| panic!("{english}: no `{code}` in {line}"));
+                for (open, close) in [('{', '}'), ('`', '`')] {
+                    assert_eq!(quoted(text, open, close), quoted(english, open, close), "{text}");
+                }
             }
         }
+        let missing: Vec<&String> = written.difference(&known).collect();
+        let unused: Vec<&String> = known.difference(&used).collect();
+        assert_eq!((missing, unused), (Vec::new(), Vec::new()), "not in, or only in locales/sentences.txt");
+    }
+
+    /// Returns the texts between `open` and `close`.
+    fn quoted(text: &str, open: char, close: char) -> BTreeSet<&str> {
+        let mut quoted = BTreeSet::new();
+        let mut rest = text;
+        while let Some((inner, after)) =
+            rest.split_once(open).and_then(|(_, inside)| inside.split_once(close))
+        {
+            quoted.insert(inner);
+            rest = after;
+        }
+        quoted
     }
 }

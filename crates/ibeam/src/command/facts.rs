@@ -96,7 +96,7 @@ impl CommandFacts {
 
 /// A group of commands in help.
 pub(crate) struct CommandGroup {
-    /// The title; `locales/help.txt` translates it.
+    /// The title; `sentences.txt` translates it.
     pub(crate) title: &'static str,
     pub(crate) commands: &'static [CommandFacts],
 }

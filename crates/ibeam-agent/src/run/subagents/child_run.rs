@@ -86,7 +86,7 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
         let (provider, model, key_source) = choice.connect(app, session_id)?;
         run.context_window = model_info::economic_window(app, &model);
         run.binds_thinking = model_info::binds_thinking(app, &model);
-        run.limits = model_info::request_limits(app, &model);
+        run.request_limits = model_info::request_limits(app, &model);
         (run.provider, run.prices) = (provider, prices);
         (run.head.model, run.head.key_source) = (model, key_source);
         run.fallbacks.clear();

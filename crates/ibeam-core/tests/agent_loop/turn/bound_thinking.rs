@@ -244,7 +244,7 @@ fn the_model_of_another_provider_gets_no_thinking_and_one_of_the_same_keeps_it()
             context_window: None,
             max_output_tokens: None,
             binds_thinking: true,
-            limits: RequestLimits::default(),
+            request_limits: RequestLimits::default(),
             prices: None,
         }];
         assert_eq!(run_turn(&fixture, &[]).0, RunOutcome::Completed);

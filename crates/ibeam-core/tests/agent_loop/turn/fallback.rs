@@ -19,7 +19,7 @@ fn chain(replies: Vec<Vec<Reply>>) -> (Fixture, Vec<Arc<ScriptedProvider>>) {
         context_window: None,
         max_output_tokens: Some(7),
         binds_thinking: false,
-        limits: RequestLimits::default(),
+        request_limits: RequestLimits::default(),
         prices: None,
     };
     fixture.run.fallbacks = providers.iter().enumerate().map(model).collect();

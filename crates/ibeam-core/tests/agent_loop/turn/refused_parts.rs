@@ -173,7 +173,7 @@ fn of_too_many_tools_the_last_ones_of_servers_are_left_out() {
     let refused = with_server_tools(vec![refusal(RefusedPart::ToolsBeyond(8)), text_reply(&["ok"])]);
     check(&refused, beyond);
     let mut known = with_server_tools(vec![text_reply(&["ok"])]);
-    known.run.limits.tools = Some(8);
+    known.run.request_limits.tools = Some(8);
     let events = check(&known, "Started User ToolsBeyondLimit Text(ok) Answer Completed");
     for fixture in [&refused, &known] {
         assert_eq!(sent_tools(fixture).last().unwrap(), &["one"]);
@@ -185,7 +185,7 @@ fn of_too_many_tools_the_last_ones_of_servers_are_left_out() {
 /// Returns the requests of a run whose tool returns these images, and its notices.
 fn with_limits(images: &[&str], limits: RequestLimits) -> (Vec<(usize, usize)>, Vec<Notice>) {
     let mut fixture = fixture(vec![read_images("a", images), text_reply(&["ok"])]);
-    fixture.run.limits = limits;
+    fixture.run.request_limits = limits;
     let (outcome, events) = run_turn(&fixture, &[]);
     assert_eq!(outcome, RunOutcome::Completed);
     (sent_media(&fixture), notices(&events))

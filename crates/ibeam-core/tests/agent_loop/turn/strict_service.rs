@@ -329,7 +329,7 @@ fn run_plan(plan: &Plan, service: &Arc<Service>, mut session: Vec<Event>) -> Vec
         context_window: None,
         max_output_tokens: None,
         binds_thinking,
-        limits: RequestLimits::default(),
+        request_limits: RequestLimits::default(),
         prices: None,
     }));
     if plan.is_steered {

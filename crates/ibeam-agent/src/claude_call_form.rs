@@ -17,7 +17,7 @@ const PATH: &str = "file_path";
 
 /// A call in the form of Claude Code.
 #[derive(Debug, PartialEq)]
-pub struct CallForm {
+pub struct ClaudeCallForm {
     pub(crate) name: String,
     /// The names of all tools of Claude Code that correspond to the tool, for the matchers of hooks.
     pub(crate) names: Vec<String>,
@@ -26,7 +26,7 @@ pub struct CallForm {
     pub response: Value,
 }
 
-impl CallForm {
+impl ClaudeCallForm {
     /// Returns the form of a call of the run that began with `head`, with its outcome where it has ended.
     ///
     /// # Errors
@@ -133,15 +133,15 @@ mod tests {
         let mut now = String::new();
         for event in &events {
             let form = match &event.kind {
-                EventKind::ToolCallStarted { call, .. } => CallForm::new(head, call, None),
+                EventKind::ToolCallStarted { call, .. } => ClaudeCallForm::new(head, call, None),
                 EventKind::ToolCallFinished { call, outcome, .. } => {
-                    CallForm::new(head, call, Some(outcome.as_ref()))
+                    ClaudeCallForm::new(head, call, Some(outcome.as_ref()))
                 }
                 _ => continue,
             };
             let form = form.unwrap();
             let arguments = form.input.as_object().map(|input| form.arguments(input.clone()));
-            let CallForm { name, names, input, response } = form;
+            let ClaudeCallForm { name, names, input, response } = form;
             now.push_str(&format!("{name} {names:?} {input} {response} {arguments:?}\n"));
         }
         let path = folder.join("hook-payloads.out");
