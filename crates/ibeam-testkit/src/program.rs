@@ -2,6 +2,8 @@
 //!
 //! After 30 s the group is killed and the test fails with the output until then.
 
+mod unread_pipe;
+
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -236,10 +236,11 @@ impl SubCommand for ThrowawayArgs {
         what: "a command of conversations",
         limit: 2,
         edits: &[
-            Before {
+            Replace {
                 path: "crates/ibeam-conversation/src/command_table.rs",
-                anchor: "    ConversationCommand::new(\"/exit\",",
-                text: "    ConversationCommand::new(\"/throwaway\", sentence_text!(\"do nothing\"), Print(|_| {})),\n",
+                anchor: "const COMMANDS: &[ConversationCommand] = &[\n",
+                text: "const COMMANDS: &[ConversationCommand] = &[
+    ConversationCommand::new(\"/throwaway\", sentence_text!(\"do nothing\"), Print(|_| {})),\n",
             },
             Before { path: "docs/interactive.md", anchor: "| `/cost` |", text: "| `/throwaway` | nothing |\n" },
         ],

@@ -126,8 +126,7 @@ fn an_interrupt_ends_the_process_if_nothing_reads_the_end_of_the_turn() {
     let resume = format!("--resume={id}");
     let running = scene.ibeam(FLAGS).args([&resume]).stdin(Stdin::SilentPipe).unread_stdout().start();
     running.type_text(&message("first"));
-    scene.server.wait_for_requests(1);
-    std::thread::sleep(Duration::from_millis(500));
+    running.wait_for_full_pipe();
     running.type_text(&(interrupt() + &message("never")));
     let before = Instant::now();
     let output = running.finish();
@@ -143,8 +142,7 @@ fn a_signal_ends_the_process_although_nothing_reads() {
     let scene = Scene::new([long_answer(), answer_text("never")]);
     let running = scene.ibeam(FLAGS).stdin(Stdin::SilentPipe).unread_stdout().start();
     running.type_text(&(message("first") + &message("second")));
-    scene.server.wait_for_requests(1);
-    std::thread::sleep(Duration::from_millis(500));
+    running.wait_for_full_pipe();
     running.signal(Signal::Term);
     let before = Instant::now();
     let output = running.finish();

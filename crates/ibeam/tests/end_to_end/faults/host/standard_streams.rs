@@ -41,8 +41,7 @@ fn f128_a_reader_that_never_reads_does_not_delay_a_signal() {
     let many = (0..500).fold(Answer::new(), |answer, _| answer.text("0123456789abcdef".repeat(256)));
     let scene = Scene::new([many, answer_text("never")]);
     let running = scene.print::<&str>([]).unread_stdout().start();
-    scene.server.wait_for_requests(1);
-    std::thread::sleep(Duration::from_millis(500));
+    running.wait_for_full_pipe();
     running.signal(Signal::Term);
     let before = Instant::now();
     check_failure(&running.finish(), 143);
