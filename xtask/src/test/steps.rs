@@ -93,7 +93,8 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
             Load::Cores,
         )
         .memory(4096),
-        Step::new("additions", "cargo xtask additions", Load::Core).memory(2048),
+        // Late, when the build of the distribution leaves a core idle.
+        Step::new("additions", "cargo xtask additions", Load::Core).follows(&["clippy"]).memory(2048),
         Step::new("doc-tests", format!("cargo test --workspace --doc --locked {features}"), Load::Cores)
             .after(&["build"]),
     ]);
