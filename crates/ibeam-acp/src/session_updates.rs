@@ -94,7 +94,7 @@ impl SessionUpdates {
             EventKind::ToolCallFinished { outcome, .. } => self.add_cost(subagent_cost(outcome)),
             EventKind::Compacted(compacted) => self.add_compaction(compacted),
             EventKind::HookRequestFinished(request) => self.add_cost(request.costs.map(ClassCosts::micros)),
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::TextDelta { .. }
             | EventKind::ThinkingDelta { .. }
@@ -133,7 +133,7 @@ impl SessionUpdates {
             EventKind::ThinkingDelta { text } => {
                 updates.extend(self.delta(TextKind::Thought, text, event.seq));
             }
-            EventKind::SessionStarted(_) => updates.extend(self.flush_text()),
+            EventKind::RunStarted(_) => updates.extend(self.flush_text()),
             EventKind::UserMessage { content, attachments } => {
                 updates.extend(self.flush_text());
                 if self.is_replay {

@@ -4,7 +4,7 @@
 
 use ibeam_dialects::{Converter, DialectName, LiveEncoder, Step};
 use ibeam_output::{call_event, init_event};
-use ibeam_protocol::{ModelCallId, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_protocol::{ModelCallId, RunStarted, ToolCall, ToolOutcome};
 use ibeam_wire::Contract;
 use serde_json::{Map, Value, json};
 
@@ -31,11 +31,7 @@ impl ClaudeCallForm {
     ///
     /// # Errors
     /// The reason why the call has no such form.
-    pub fn new(
-        head: &SessionStarted,
-        call: &ToolCall,
-        outcome: Option<&ToolOutcome>,
-    ) -> Result<Self, String> {
+    pub fn new(head: &RunStarted, call: &ToolCall, outcome: Option<&ToolOutcome>) -> Result<Self, String> {
         let session = head.session_id.to_string();
         let answer = ModelCallId::from("0");
         let mut events = Vec::new();
@@ -129,7 +125,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ibeam-serve/tests/golden/dialect_writer");
         let events = fs::read_to_string(folder.join("tools.events.ndjson")).unwrap();
         let events: Vec<Event> = events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let EventKind::SessionStarted(head) = &events[0].kind else { panic!("no head") };
+        let EventKind::RunStarted(head) = &events[0].kind else { panic!("no head") };
         let mut now = String::new();
         for event in &events {
             let form = match &event.kind {

@@ -50,7 +50,7 @@ pub fn now_ms() -> u64 {
 }
 
 /// Returns the date, `YYYY-MM-DD`, in UTC.
-pub fn today() -> String {
+pub fn utc_date() -> String {
     let at = i64::try_from(now_ms()).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok());
     at.unwrap_or_default().strftime("%Y-%m-%d").to_string()
 }

@@ -10,7 +10,7 @@ use ibeam_config::{ConfigError, Settings, Trust, config_file};
 use ibeam_hooks::{
     ClaudeCall, ClaudeCalls, HookConfig, HookRunner, HooksFileError, PromptModel, RunnerOptions,
 };
-use ibeam_protocol::{Notice, Reason, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_protocol::{Notice, Reason, RunStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value};
 
 use crate::app::AppContext;
@@ -209,7 +209,7 @@ pub fn project_hooks(app: &AppContext) -> Result<Vec<(PathBuf, String, String)>,
 pub fn runner(
     config: HookConfig,
     app: &AppContext,
-    head: &SessionStarted,
+    head: &RunStarted,
     is_single_run: bool,
     prompt_model: Arc<dyn PromptModel>,
 ) -> Arc<HookRunner> {
@@ -238,7 +238,7 @@ pub fn runner(
 /// Converts the calls of a run to the form of Claude Code with the encoder of its stream.
 struct CallForms {
     /// The description of the run.
-    head: SessionStarted,
+    head: RunStarted,
 }
 
 impl ClaudeCalls for CallForms {

@@ -25,8 +25,6 @@ pub mod claude_tools;
 #[doc(hidden)]
 pub mod clock;
 #[doc(hidden)]
-pub mod context;
-#[doc(hidden)]
 pub mod debug_log;
 #[doc(hidden)]
 pub mod environment;
@@ -97,6 +95,8 @@ pub mod stderr;
 mod stderr_notices;
 #[doc(hidden)]
 pub mod stdout;
+#[doc(hidden)]
+pub mod system_prompt;
 #[doc(hidden)]
 pub mod text_sources;
 mod time_zone;

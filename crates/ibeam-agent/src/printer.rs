@@ -351,7 +351,7 @@ impl PrinterState {
     fn track(&mut self, event: &Event) {
         self.next_seq = event.seq + 1;
         let kind = &event.kind;
-        if let EventKind::SessionStarted(started) = kind {
+        if let EventKind::RunStarted(started) = kind {
             process_end::on_run_started();
             self.run = Some(OpenRun {
                 session_id: started.session_id,

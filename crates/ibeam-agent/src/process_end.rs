@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ibeam_output::{Catalogue, EventWriter};
-use ibeam_protocol::{Failure, Reason, RunFinished, SessionStarted};
+use ibeam_protocol::{Failure, Reason, RunFinished, RunStarted};
 
 /// The restoration of the mode of the terminal.
 pub type TerminalRestorer = Box<dyn Fn() + Send + Sync>;
@@ -18,7 +18,7 @@ pub struct ProcessEnd {
     /// Receives the writer of a run that ends before it has started.
     pub set_unstarted_run_writer: fn(Box<dyn EventWriter + Send>),
     /// Receives the head and the prompt of the run that is about to start.
-    pub set_expected_run: fn(SessionStarted, Vec<String>),
+    pub set_expected_run: fn(RunStarted, Vec<String>),
     /// Prints the end of a run that was stopped before it started, and returns it if its head is known.
     pub print_unstarted_run: fn(&Failure) -> Option<RunFinished>,
     /// Receives what restores the mode of the terminal at a forced end, from any thread.
@@ -52,7 +52,7 @@ pub(crate) fn set_unstarted_run_writer(writer: Box<dyn EventWriter + Send>) {
     }
 }
 
-pub(crate) fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
+pub(crate) fn set_expected_run(head: RunStarted, prompt: Vec<String>) {
     if let Some(functions) = PROCESS_END.get() {
         (functions.set_expected_run)(head, prompt);
     }

@@ -147,7 +147,7 @@ pub(crate) fn record(session: &mut Session, events: &[Event], is_durable: bool) 
     }
     let written = match (ended, is_durable) {
         (true, _) => session.sync_to_disk(),
-        (false, true) => session.checkpoint(),
+        (false, true) => session.begin_sync(),
         (false, false) => session.flush(),
     };
     // A compaction starts a new segment, so that a resumed session does not read events that the model no longer

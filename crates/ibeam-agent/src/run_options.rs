@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ibeam_config::{FlagInput, FlagSetting, TrustRequest};
 use ibeam_core::FailOn;
+use ibeam_protocol::Reason;
 
 use crate::run::SessionTarget;
 
@@ -246,6 +247,14 @@ impl RunOptions {
     /// pinned session id.
     fn starts_recorded_session(&self) -> bool {
         self.from_recording.is_some() && self.session == SessionTarget::New
+    }
+
+    /// Returns the other directories of the run, links resolved.
+    pub(crate) fn added_directories(&self) -> impl Iterator<Item = Result<PathBuf, Reason>> {
+        self.add_dir.iter().map(|directory| {
+            let path = directory.display().to_string();
+            directory.canonicalize().map_err(|error| Reason::NoInput { path, detail: error.to_string() })
+        })
     }
 
     /// Returns what the options say about trust in the workspace.

@@ -24,7 +24,7 @@ pub fn size_text(bytes: u64) -> String {
 }
 
 /// Returns a date and a time of day in UTC.
-pub fn time_text(ms: u64) -> String {
+pub fn utc_time_text(ms: u64) -> String {
     let at =
         i64::try_from(ms).ok().and_then(|ms| jiff::Timestamp::from_millisecond(ms).ok()).unwrap_or_default();
     at.strftime("%Y-%m-%d %H:%M").to_string()

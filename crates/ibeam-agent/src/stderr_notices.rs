@@ -53,7 +53,7 @@ impl NoticePrinter {
             }
             EventKind::Compacted(compacted) => self.catalogue.compaction_warning(compacted),
             EventKind::RunFinished(_) => return std::mem::take(&mut self.closing),
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::ToolCallFinished { .. }
             | EventKind::PromptWithheld { .. }

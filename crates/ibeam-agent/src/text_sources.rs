@@ -82,7 +82,7 @@ impl TextSources {
         let below_home = [".agents", ".claude", ".cursor", ".codex"].map(|name| home.join(name));
         let root = git::repository_root(&app.workspace).unwrap_or(&app.workspace).to_owned();
         let is_trusted = app.trust.is_trusted();
-        let added = app.base.options.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
+        let added = app.base.options.added_directories().flatten();
         let mut added_directories: Vec<AddedDirectory> = Vec::new();
         for path in added.filter(|path| !path.starts_with(&app.workspace)) {
             // The other directories of a repository have the authors of the workspace.

@@ -158,7 +158,7 @@ fn services() -> Vec<(&'static KnownProvider, &'static str)> {
     let needs_only_key =
         |provider: &&KnownProvider| !provider.base_url.is_empty() && !provider.base_url.contains('{');
     let services = PROVIDERS.iter().filter(needs_only_key);
-    let today = ibeam_agent::clock::today();
+    let today = ibeam_agent::clock::utc_date();
     services.filter_map(|provider| Some((provider, default_model(provider.name, &today)?))).collect()
 }
 

@@ -56,7 +56,7 @@ impl StoredConversation {
     pub(super) fn last_turns(&self) -> (Vec<Event>, u64) {
         let (mut turns, mut hidden) = (VecDeque::<Vec<Event>>::new(), 0);
         let read = ibeam_session::read::<SessionError>(&self.sessions, self.id, &mut |event| {
-            if matches!(event.kind, EventKind::SessionStarted(_)) {
+            if matches!(event.kind, EventKind::RunStarted(_)) {
                 turns.push_back(Vec::new());
                 if turns.len() > SHOWN_TURNS {
                     turns.pop_front();

@@ -9,44 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use ibeam_protocol::{Limits, Reason, RunTotals};
 use tokio::sync::watch;
 
-/// The amounts of a run that limits count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UsedAmounts {
-    turns: u32,
-    tokens: u64,
-    cost_micros: u64,
-    tool_calls: u32,
-}
-
-impl UsedAmounts {
-    pub(crate) fn from_totals(totals: &RunTotals) -> Self {
-        Self {
-            turns: totals.turns,
-            tokens: totals.usage.map_or(0, |usage| usage.total()),
-            cost_micros: totals.cost_micros.unwrap_or(0),
-            tool_calls: totals.tool_calls,
-        }
-    }
-
-    /// Returns the amounts that were added since `earlier`.
-    pub(crate) fn since(self, earlier: Self) -> Self {
-        Self {
-            turns: self.turns.saturating_sub(earlier.turns),
-            tokens: self.tokens.saturating_sub(earlier.tokens),
-            cost_micros: self.cost_micros.saturating_sub(earlier.cost_micros),
-            tool_calls: self.tool_calls.saturating_sub(earlier.tool_calls),
-        }
-    }
-
-    fn plus(self, other: Self) -> Self {
-        Self {
-            turns: self.turns.saturating_add(other.turns),
-            tokens: self.tokens.saturating_add(other.tokens),
-            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
-            tool_calls: self.tool_calls.saturating_add(other.tool_calls),
-        }
-    }
-}
+use crate::limits::UsedAmounts;
 
 /// The limits of a run and what it has used, together with its sub-agents. Clones share the amounts.
 #[derive(Clone, Debug)]
@@ -123,17 +86,8 @@ impl Budget {
 
     /// Returns the limit that forbids another model request.
     pub fn exceeded(&self) -> Option<Reason> {
-        let (limits, used) = (self.0.limits, self.used());
-        if used.turns >= limits.max_turns {
-            return Some(Reason::TurnLimit { limit: limits.max_turns });
-        }
-        if let Some(limit) = limits.max_tokens.filter(|limit| used.tokens >= *limit) {
-            return Some(Reason::TokenLimit { limit });
-        }
-        if let Some(limit_micros) = limits.max_cost_micros.filter(|limit| used.cost_micros >= *limit) {
-            return Some(Reason::CostLimit { limit_micros });
-        }
-        self.0.outer.as_ref().and_then(Self::exceeded)
+        let own = self.used().reached_limit(&self.0.limits);
+        own.or_else(|| self.0.outer.as_ref().and_then(Self::exceeded))
     }
 
     /// Waits for a place for one request, so that no limit is exceeded by more than the request that reaches it.

@@ -151,7 +151,7 @@ impl History {
                 self.push(Message::User(vec![text.as_str().into()]));
             }
             // A process that was killed within an answer left its beginning. The answer is requested again as a whole.
-            EventKind::SessionStarted(head) if head.continues => self.partial.clear(),
+            EventKind::RunStarted(head) if head.continues => self.partial.clear(),
             EventKind::TextDelta { text } => self.partial.push_str(text),
             EventKind::ModelRequestFinished { model_call_id, answer, prefix, .. } => {
                 self.partial.clear();
@@ -220,7 +220,7 @@ impl History {
                     self.push(Message::User(vec![text.into()]));
                 }
             }
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::ThinkingDelta { .. }
             | EventKind::PermissionDecided(_)

@@ -10,8 +10,9 @@ use std::time::Duration;
 use ibeam_protocol::{Attachment, Event, EventKind, EventOrder, EventPosition, Notice, ToolOutcome};
 use tokio::sync::{mpsc, oneshot};
 
-use crate::budget::{Budget, UsedAmounts};
+use crate::budget::Budget;
 use crate::history::History;
+use crate::limits::UsedAmounts;
 use crate::ports::Clock;
 use crate::progress::RunProgress;
 use crate::redact::{DeltaRedactor, Redactor};
@@ -151,7 +152,7 @@ impl Journal {
         let (text, thinking) = match kind {
             EventKind::TextDelta { .. } => (false, true),
             EventKind::ThinkingDelta { .. } => (true, false),
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
@@ -241,7 +242,7 @@ impl Journal {
         let before = UsedAmounts::from_totals(&self.tally.totals);
         self.tally.fold(kind, now);
         // The outcome of a call has the totals of a sub-agent, which has added them already.
-        if !matches!(kind, EventKind::ToolCallFinished { .. } | EventKind::SessionStarted(_)) {
+        if !matches!(kind, EventKind::ToolCallFinished { .. } | EventKind::RunStarted(_)) {
             budget.add(UsedAmounts::from_totals(&self.tally.totals).since(before));
         }
     }
@@ -288,7 +289,7 @@ impl Journal {
             EventKind::UserMessage { attachments, .. } => {
                 attachments.iter_mut().for_each(|attachment| redact_attachment(&self.redactor, attachment));
             }
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::PermissionDecided(_)
             | EventKind::ThinkingOmitted { .. }
@@ -383,7 +384,7 @@ fn is_durable(kind: &EventKind) -> bool {
         | EventKind::Compacted(_)
         | EventKind::CheckpointTaken(_)
         | EventKind::RunFinished(_) => true,
-        EventKind::SessionStarted(_)
+        EventKind::RunStarted(_)
         | EventKind::TextDelta { .. }
         | EventKind::ThinkingDelta { .. }
         | EventKind::PermissionDecided(_)

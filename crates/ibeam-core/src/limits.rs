@@ -10,6 +10,60 @@ use ibeam_protocol::{LimitKind, Limits, Notice, Reason, RunTotals, ToolCall};
 /// From this share of a limit on, the model is asked to finish.
 const WARNING_PERCENT: u64 = 80;
 
+/// The amounts of a run that limits count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct UsedAmounts {
+    pub(crate) turns: u32,
+    pub(crate) tokens: u64,
+    pub(crate) cost_micros: u64,
+    pub(crate) tool_calls: u32,
+}
+
+impl UsedAmounts {
+    pub(crate) fn from_totals(totals: &RunTotals) -> Self {
+        Self {
+            turns: totals.turns,
+            tokens: totals.usage.map_or(0, |usage| usage.total()),
+            cost_micros: totals.cost_micros.unwrap_or(0),
+            tool_calls: totals.tool_calls,
+        }
+    }
+
+    /// Returns the amounts that were added since `earlier`.
+    pub(crate) fn since(self, earlier: Self) -> Self {
+        Self {
+            turns: self.turns.saturating_sub(earlier.turns),
+            tokens: self.tokens.saturating_sub(earlier.tokens),
+            cost_micros: self.cost_micros.saturating_sub(earlier.cost_micros),
+            tool_calls: self.tool_calls.saturating_sub(earlier.tool_calls),
+        }
+    }
+
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            turns: self.turns.saturating_add(other.turns),
+            tokens: self.tokens.saturating_add(other.tokens),
+            cost_micros: self.cost_micros.saturating_add(other.cost_micros),
+            tool_calls: self.tool_calls.saturating_add(other.tool_calls),
+        }
+    }
+    /// Returns the limit that forbids another request.
+    ///
+    /// The limit of calls is not checked: the model may still answer without calls. Neither is the time: a timer ends
+    /// the run.
+    pub(crate) fn reached_limit(self, limits: &Limits) -> Option<Reason> {
+        let Limits { max_turns, max_tokens, max_cost_micros, .. } = *limits;
+        if self.turns >= max_turns {
+            return Some(Reason::TurnLimit { limit: max_turns });
+        }
+        if let Some(limit) = max_tokens.filter(|limit| self.tokens >= *limit) {
+            return Some(Reason::TokenLimit { limit });
+        }
+        let cost = max_cost_micros.filter(|limit| self.cost_micros >= *limit);
+        cost.map(|limit_micros| Reason::CostLimit { limit_micros })
+    }
+}
+
 /// The limits of one run, and those of which the model was warned.
 #[derive(Debug)]
 pub(crate) struct LimitTracker {
@@ -24,20 +78,8 @@ impl LimitTracker {
     }
 
     /// Returns the limit that forbids another request.
-    ///
-    /// The limit of calls is not checked: the model may still answer without calls. Neither is the time: a timer ends
-    /// the run.
     pub(crate) fn reached_limit(&self, totals: &RunTotals) -> Option<Reason> {
-        let Limits { max_turns, max_tokens, max_cost_micros, .. } = self.limits;
-        let tokens = totals.usage.map_or(0, |usage| usage.total());
-        let cost = totals.cost_micros.unwrap_or(0);
-        if totals.turns >= max_turns {
-            return Some(Reason::TurnLimit { limit: max_turns });
-        }
-        if let Some(limit) = max_tokens.filter(|limit| tokens >= *limit) {
-            return Some(Reason::TokenLimit { limit });
-        }
-        max_cost_micros.filter(|limit| cost >= *limit).map(|limit_micros| Reason::CostLimit { limit_micros })
+        UsedAmounts::from_totals(totals).reached_limit(&self.limits)
     }
 
     /// Returns how many more calls may run.
@@ -48,12 +90,13 @@ impl LimitTracker {
     /// Returns the warning about a limit that the run approaches; there is one warning per limit.
     pub(crate) fn next_warning(&mut self, totals: &RunTotals, elapsed_ms: u64) -> Option<Notice> {
         let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = self.limits;
-        let last_turn = totals.turns > 0 && totals.turns.saturating_add(1) == max_turns;
+        let used = UsedAmounts::from_totals(totals);
+        let last_turn = used.turns > 0 && used.turns.saturating_add(1) == max_turns;
         let counts = [
-            (LimitKind::Turns, u64::from(totals.turns), Some(u64::from(max_turns))),
-            (LimitKind::Tokens, totals.usage.map_or(0, |usage| usage.total()), max_tokens),
-            (LimitKind::Cost, totals.cost_micros.unwrap_or(0), max_cost_micros),
-            (LimitKind::ToolCalls, u64::from(totals.tool_calls), max_tool_calls.map(u64::from)),
+            (LimitKind::Turns, u64::from(used.turns), Some(u64::from(max_turns))),
+            (LimitKind::Tokens, used.tokens, max_tokens),
+            (LimitKind::Cost, used.cost_micros, max_cost_micros),
+            (LimitKind::ToolCalls, u64::from(used.tool_calls), max_tool_calls.map(u64::from)),
             (LimitKind::Time, elapsed_ms, timeout_ms),
         ];
         for (kind, used, limit) in counts {

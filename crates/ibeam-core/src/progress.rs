@@ -36,7 +36,7 @@ pub(crate) struct RunProgress {
 impl RunProgress {
     /// Adds the next event.
     pub(crate) fn fold(&mut self, kind: &EventKind) {
-        if let EventKind::SessionStarted(head) = kind
+        if let EventKind::RunStarted(head) = kind
             && !head.continues
         {
             *self = Self::default();

@@ -12,7 +12,7 @@ use ibeam_protocol::{
 /// Number of different reasons that the warning about refused calls lists; more would hide the rest of stderr.
 const MAX_DENIAL_REASONS: usize = 3;
 
-/// The sums of a run so far; starts from zero at each `SessionStarted`, unless the run continues the one before it.
+/// The sums of a run so far; starts from zero at each `RunStarted`, unless the run continues the one before it.
 #[derive(Default)]
 pub struct Tally {
     /// The sums that `RunFinished` reports.
@@ -35,12 +35,12 @@ impl Tally {
     /// Adds one event, recorded at `now`.
     pub fn fold(&mut self, kind: &EventKind, now: Duration) {
         match kind {
-            EventKind::SessionStarted(head) if head.continues => {
+            EventKind::RunStarted(head) if head.continues => {
                 (self.started, self.model) = (now, head.model.qualified_name());
                 // Each process reports its own text.
                 self.text.clear();
             }
-            EventKind::SessionStarted(head) => {
+            EventKind::RunStarted(head) => {
                 *self = Self { started: now, model: head.model.qualified_name(), ..Self::default() };
             }
             EventKind::TextDelta { text } => self.text.push_str(text),

@@ -1,6 +1,6 @@
 //! A run: from the prompt to the final answer, as a loop of model requests and tool calls.
 //!
-//! Everything that happens is recorded through `Journal::record`. The first event is `SessionStarted` and the last is
+//! Everything that happens is recorded through `Journal::record`. The first event is `RunStarted` and the last is
 //! `RunFinished`, whatever happens in between.
 
 mod active_model;
@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use ibeam_protocol::{
     Answer, BackgroundEnd, Block, EventKind, Failure, ModelCallId, ModelInfo, Notice, PromptPart, Reason,
-    RefusalDetails, RunFinished, RunOutcome, SessionStarted, StopReason, UserPrompt,
+    RefusalDetails, RunFinished, RunOutcome, RunStarted, StopReason, UserPrompt,
 };
 
 use crate::budget::Budget;
@@ -98,7 +98,7 @@ pub struct FallbackModel {
 #[derive(Clone)]
 pub struct Run {
     /// The first event: session, model, limits.
-    pub head: SessionStarted,
+    pub head: RunStarted,
     /// The model.
     pub provider: Arc<dyn Provider>,
     /// The models that take over, one after another, while those before them are unavailable.
@@ -270,7 +270,7 @@ impl Run {
         notices: Vec<Notice>,
         answer_end_hooks: &mut AnswerEndHooks,
     ) -> Result<(), TurnError> {
-        journal.record(EventKind::SessionStarted(Box::new(self.current_head()))).await?;
+        journal.record(EventKind::RunStarted(Box::new(self.current_head()))).await?;
         let progress = if self.head.continues { journal.take_progress() } else { RunProgress::default() };
         let RunProgress { mut cuts, mut pauses, mut invalid, mut has_answer, mut retried_empty, .. } =
             progress;

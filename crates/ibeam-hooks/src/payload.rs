@@ -8,7 +8,7 @@ use std::time::Duration;
 use ibeam_core::{Access, AnswerEnd, CompactionStart, FinishedCall, Redactor, Subagent};
 use ibeam_protocol::tool_output::{McpOutput, ShellOutput};
 use ibeam_protocol::{
-    PermissionMode, Reason, RunOutcome, SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput,
+    PermissionMode, Reason, RunOutcome, RunStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput,
 };
 use serde_json::{Map, Value, json};
 
@@ -209,7 +209,7 @@ pub(crate) struct PayloadBuilder {
 
 impl PayloadBuilder {
     /// Returns the builder for the run that `head` describes. Payloads do not contain the secrets of `redactor`.
-    pub(crate) fn new(head: &SessionStarted, generation: String, redactor: Redactor) -> Self {
+    pub(crate) fn new(head: &RunStarted, generation: String, redactor: Redactor) -> Self {
         Self {
             session: head.session_id.to_string(),
             generation,

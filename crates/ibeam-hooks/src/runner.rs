@@ -18,7 +18,7 @@ use ibeam_core::{
 };
 use ibeam_files::regular_file;
 use ibeam_protocol::{
-    Answer, Block, Notice, RunOutcome, SandboxMode, SessionId, SessionStarted, ToolCall, ToolOutcome,
+    Answer, Block, Notice, RunOutcome, RunStarted, SandboxMode, SessionId, ToolCall, ToolOutcome,
 };
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -104,7 +104,7 @@ pub(crate) struct HookInvocation<'a> {
 
 impl HookRunner {
     /// Returns a runner of the hooks in `config` for the run that `head` describes.
-    pub fn new(config: HookConfig, head: &SessionStarted, options: RunnerOptions) -> Arc<Self> {
+    pub fn new(config: HookConfig, head: &RunStarted, options: RunnerOptions) -> Arc<Self> {
         let RunnerOptions { bash, environment, process_limit, redactor, workspace, .. } = options;
         Arc::new(Self {
             config,

@@ -70,7 +70,7 @@ fn ask(provider: &LocalProvider, messages: &[Arc<Message>]) -> (Answer, String) 
             match event.unwrap() {
                 ModelEvent::TextDelta(delta) => text.push_str(&delta),
                 ModelEvent::ThinkingDelta(_) => panic!("the embedded model sends no thinking"),
-                ModelEvent::ToolCallStarted | ModelEvent::Notice(_) => {}
+                ModelEvent::ToolCallAnnounced | ModelEvent::Notice(_) => {}
                 ModelEvent::Finished(answer) => return (*answer, text),
             }
         }

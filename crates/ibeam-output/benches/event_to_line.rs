@@ -112,7 +112,7 @@ fn call() -> [Event; 2] {
 }
 
 fn started() -> Event {
-    let kind = EventKind::SessionStarted(Box::new(SessionStarted {
+    let kind = EventKind::RunStarted(Box::new(RunStarted {
         session_id: SessionId::random(),
         cwd: "/project".into(),
         model: ModelInfo { provider: "p".into(), id: "m".into(), display: "M".into() },

@@ -56,7 +56,7 @@ impl Progress {
     /// Follows the next event.
     pub fn on_event(&mut self, event: &Event) {
         let phase = match &event.kind {
-            EventKind::SessionStarted(_) => {
+            EventKind::RunStarted(_) => {
                 *self = Self::new(event.at_ms);
                 return;
             }

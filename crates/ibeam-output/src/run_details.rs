@@ -69,7 +69,7 @@ impl RunDetails {
 
     /// Returns the lines after an event; most events have none.
     pub fn on_event(&mut self, kind: &EventKind) -> Vec<String> {
-        if let EventKind::SessionStarted(head) = kind {
+        if let EventKind::RunStarted(head) = kind {
             self.directory.clone_from(&head.cwd);
             self.files = ChangedFiles::default();
             (self.has_command, self.has_mcp_call, self.has_checkpoint) = (false, false, false);

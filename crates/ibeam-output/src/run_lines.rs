@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ibeam_protocol::{
     BackgroundEnd, ClassCosts, Failure, FailureCode, KeySource, Limits, McpStatus, ModelCallId,
-    ModelFallback, ModelTotals, Notice, PermissionMode, RunFinished, RunTotals, Sandbox, SandboxMode,
-    SessionStarted, ToolCall, ToolOutcome, Usage,
+    ModelFallback, ModelTotals, Notice, PermissionMode, RunFinished, RunStarted, RunTotals, Sandbox,
+    SandboxMode, ToolCall, ToolOutcome, Usage,
 };
 use ibeam_wire::{
     ApiKeySource, BackgroundEndEntry, CallPhase, Contract, DenialEntry, ErrorEvent, FallbackEntry,
@@ -31,7 +31,7 @@ pub(crate) fn borrowed(text: &str) -> Cow<'_, str> {
 
 /// Returns the first event of a run.
 pub fn init_event<'a>(
-    started: &'a SessionStarted,
+    started: &'a RunStarted,
     session_id: &'a str,
     contract: Contract,
 ) -> InitEvent<Cow<'a, str>> {
@@ -81,7 +81,7 @@ pub fn permission_mode_name(mode: PermissionMode) -> &'static str {
     }
 }
 
-fn init_extras(started: &SessionStarted, contract: Contract) -> InitExtras<Cow<'_, str>> {
+fn init_extras(started: &RunStarted, contract: Contract) -> InitExtras<Cow<'_, str>> {
     let Limits { max_turns, max_tokens, max_cost_micros, max_tool_calls, timeout_ms } = started.limits;
     InitExtras {
         version: borrowed(&started.version),

@@ -137,7 +137,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
         let timestamp_ms = event.at_ms;
         match &event.kind {
-            EventKind::SessionStarted(started) => {
+            EventKind::RunStarted(started) => {
                 let session_id = started.session_id.to_string();
                 // If the prompts are messages on stdin, it is printed once, before the first run.
                 if started.message_turn <= 1 || self.session_id.is_none() {
@@ -209,7 +209,7 @@ impl<W: Write> EventWriter for StreamJson<W> {
 }
 
 fn too_early_error() -> io::Error {
-    io::Error::other("an event came before `SessionStarted`")
+    io::Error::other("an event came before `RunStarted`")
 }
 
 /// The segments of one run: the texts between calls. Stores no text, because the writer stores the text of the run for the

@@ -143,7 +143,7 @@ impl<W: Write> EventWriter for Text<W> {
             EventKind::ModelRequestFinished { answer, .. } if answer.calls().next().is_some() => {
                 self.end_line()
             }
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }

@@ -1,6 +1,6 @@
 //! The events of a run: everything that happens in it, as facts in the past tense.
 //!
-//! Invariants: an end event repeats the content of its begin event. The first event is `SessionStarted`, the last is
+//! Invariants: an end event repeats the content of its begin event. The first event is `RunStarted`, the last is
 //! `RunFinished`, once each, on failure and cancellation too. The enum is closed and matched without `_`. Other
 //! programs do not parse these types: they parse the output format of the contract (crate `ibeam-wire`).
 
@@ -37,8 +37,9 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventKind {
-    /// A run began on this session.
-    SessionStarted(Box<SessionStarted>),
+    /// A run began. Session files keep the name that the event had first.
+    #[serde(rename = "session_started")]
+    RunStarted(Box<RunStarted>),
     /// The text before the conversation and the tools, as the requests from here on contain them. Recorded before the
     /// first request, after a compaction, and when they have changed.
     PromptRecorded(Box<PromptRecord>),
@@ -170,7 +171,7 @@ impl EventKind {
 
 /// The settings with which a run began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SessionStarted {
+pub struct RunStarted {
     /// The session.
     pub session_id: SessionId,
     /// Absolute working directory: the workspace.
@@ -349,7 +350,7 @@ pub struct RunFinished {
     pub session_id: SessionId,
     /// Success or failure.
     pub outcome: RunOutcome,
-    /// The time from `SessionStarted` to this event, in milliseconds.
+    /// The time from `RunStarted` to this event, in milliseconds.
     pub duration_ms: u64,
     /// The totals of the run.
     pub totals: RunTotals,

@@ -26,7 +26,7 @@ pub mod tool_output;
 pub use elision::{Elision, elide_end};
 pub use event::{
     Checkpoint, CheckpointMoment, Compacted, Environment, Event, EventKind, OmittedParts, PermissionDecided,
-    RunFinished, SessionStarted, ShortenedResults,
+    RunFinished, RunStarted, ShortenedResults,
 };
 pub use event_order::{EventOrder, EventPosition};
 pub use failure::{Failure, FailureCode, Reason, RequestPart, Signal, UnusedKey};

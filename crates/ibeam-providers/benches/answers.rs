@@ -214,7 +214,7 @@ fn decode(protocol: &dyn WireProtocol, bytes: &[u8]) -> usize {
         for event in events.drain(..) {
             match black_box(event) {
                 ModelEvent::TextDelta(_) => texts += 1,
-                ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted | ModelEvent::Notice(_) => {}
+                ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallAnnounced | ModelEvent::Notice(_) => {}
                 ModelEvent::Finished(_) => finished = true,
             }
         }

@@ -116,8 +116,9 @@ impl Session {
                 match stream.next().await.unwrap().unwrap() {
                     ModelEvent::Finished(answer) => return answer,
                     ModelEvent::Notice(notice) => assert!(notice.for_model().is_some(), "{notice:?}"),
-                    ModelEvent::TextDelta(_) | ModelEvent::ThinkingDelta(_) | ModelEvent::ToolCallStarted => {
-                    }
+                    ModelEvent::TextDelta(_)
+                    | ModelEvent::ThinkingDelta(_)
+                    | ModelEvent::ToolCallAnnounced => {}
                 }
             }
         });

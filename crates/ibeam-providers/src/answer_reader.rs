@@ -69,7 +69,7 @@ impl AnswerReader {
             Some(
                 ModelEvent::TextDelta(_)
                 | ModelEvent::ThinkingDelta(_)
-                | ModelEvent::ToolCallStarted
+                | ModelEvent::ToolCallAnnounced
                 | ModelEvent::Notice(_),
             )
             | None => None,

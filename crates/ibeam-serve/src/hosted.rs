@@ -8,7 +8,7 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ibeam_core::{Approver, Hooks};
-use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, SessionStarted};
+use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, RunStarted};
 use tokio::io::DuplexStream;
 
 use super::host_model::HostModel;
@@ -52,7 +52,7 @@ impl FrontEnd for HostFrontEnd<'_> {
         self.host.set_server_statuses(statuses);
     }
 
-    fn hooks(&self, configured: Arc<dyn Hooks>, head: &SessionStarted) -> Arc<dyn Hooks> {
+    fn hooks(&self, configured: Arc<dyn Hooks>, head: &RunStarted) -> Arc<dyn Hooks> {
         let redactor = || self.app.redactor().clone();
         HostHooks::chain(configured, &self.host, self.additions.hooks.clone(), head, redactor)
     }

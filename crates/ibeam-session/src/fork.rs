@@ -11,12 +11,12 @@ use ibeam_protocol::{Event, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, io_error, unusable_error};
-use crate::journal::Session;
 use crate::layout::{BLOB_DIRECTORY, find_session_directory};
 use crate::open::OpenReport;
 use crate::options::{CancelFlag, SessionOptions};
 use crate::private_files;
 use crate::record::Header;
+use crate::session::Session;
 use crate::sync::sync_entries;
 use crate::walk::{Damage, walk};
 

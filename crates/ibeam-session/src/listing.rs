@@ -140,7 +140,7 @@ fn summary(directory: &Path, cwd: Option<&Path>) -> Option<SessionSummary> {
     let title = std::iter::from_fn(|| next_record(&mut head, &mut line))
         .inspect(|record| {
             if let Record::Event(event) = record
-                && let EventKind::SessionStarted(started) = &event.kind
+                && let EventKind::RunStarted(started) = &event.kind
             {
                 parent = started.parent;
             }

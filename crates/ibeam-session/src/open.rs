@@ -8,13 +8,13 @@ use std::path::Path;
 use ibeam_protocol::{Event, SessionId};
 
 use crate::error::{SessionError, io_error};
-use crate::journal::Session;
 use crate::layout::{self, TORN_RECORDS_FILE, find_session_directory};
 use crate::lease;
 use crate::options::{CancelFlag, SessionOptions};
 use crate::private_files;
 use crate::record::Header;
 use crate::segment::Segment;
+use crate::session::Session;
 use crate::sync::SyncStep;
 use crate::walk::{Damage, WalkResult, walk};
 

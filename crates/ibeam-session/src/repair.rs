@@ -99,7 +99,7 @@ fn rebuild_header(
     let Ok(Record::Event(event)) = parse(next.strip_suffix(b"\n").unwrap_or_default()) else {
         return Ok(false);
     };
-    let EventKind::SessionStarted(head) = event.kind else { return Ok(false) };
+    let EventKind::RunStarted(head) = event.kind else { return Ok(false) };
     back_up(first, 0, backup)?;
     sync_entries(directory).map_err(io_error(directory))?;
     let header = Header { created_ms: event.at_ms, ..Header::new(id, &head.cwd) };

@@ -18,8 +18,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use ibeam_output::{Catalogue, EventWriter, PageLine, permission_mode_name};
 use ibeam_protocol::{
-    Event, EventKind, ModelCallId, RunFinished, RunOutcome, SessionStarted, StopReason, ToolCall,
-    ToolOutcome, escape_invisible,
+    Event, EventKind, ModelCallId, RunFinished, RunOutcome, RunStarted, StopReason, ToolCall, ToolOutcome,
+    escape_invisible,
 };
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -210,7 +210,7 @@ impl<W: Write> Html<W> {
         lines.into_iter().map(|(name, line)| (name, self.line(&line))).collect()
     }
 
-    fn write_run_head(&mut self, head: &SessionStarted, at_ms: u64) -> io::Result<()> {
+    fn write_run_head(&mut self, head: &RunStarted, at_ms: u64) -> io::Result<()> {
         // Calls that are still open belong to a previous run, which was killed.
         self.close_calls()?;
         self.runs += 1;
@@ -324,7 +324,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::PartsOmitted(_)
             | EventKind::CallInterrupted { .. } => return Ok(()),
             EventKind::ModelRequestFinished { .. }
-            | EventKind::SessionStarted(_)
+            | EventKind::RunStarted(_)
             | EventKind::UserMessage { .. }
             | EventKind::PromptWithheld { .. }
             | EventKind::HookMessage { .. }
@@ -336,7 +336,7 @@ impl<W: Write> EventWriter for Html<W> {
             | EventKind::RunFinished(_) => self.end_answer()?,
         }
         match &event.kind {
-            EventKind::SessionStarted(head) => self.write_run_head(head, at_ms),
+            EventKind::RunStarted(head) => self.write_run_head(head, at_ms),
             EventKind::UserMessage { content, attachments } => {
                 let files = attachments.iter().map(|attachment| text(attachment.name())).collect();
                 self.write_prompt(content, files, false, at_ms)

@@ -15,7 +15,7 @@ use ibeam_output::EventWriter;
 use ibeam_protocol::event::HookRequest;
 use ibeam_protocol::{
     Answer, ClassCosts, Compacted, Event, EventKind, Failure, ModelCallId, Reason, RunFinished, RunOutcome,
-    SessionStarted, StopReason, ToolCall, ToolFailure, ToolOutcome, Usage,
+    RunStarted, StopReason, ToolCall, ToolFailure, ToolOutcome, Usage,
 };
 use serde_json::{Value, json};
 
@@ -64,7 +64,7 @@ pub struct OtlpSpans {
 struct OpenRun {
     trace: TraceId,
     span: SpanId,
-    head: Box<SessionStarted>,
+    head: Box<RunStarted>,
     /// The time of the start; 0 in a stream, where the start has none.
     head_ms: u64,
     /// The time of the first event that has one; 0 before that. Some events of streams have no time.
@@ -104,7 +104,7 @@ impl OtlpSpans {
     /// Adds an event of a run.
     pub fn push(&mut self, event: &Event) {
         let (seq, at_ms) = (event.seq, event.at_ms);
-        if let EventKind::SessionStarted(head) = &event.kind {
+        if let EventKind::RunStarted(head) = &event.kind {
             self.end_run(None, at_ms);
             let trace = self.options.context.map_or_else(
                 || TraceId::derive(&head.session_id.to_string(), at_ms),
@@ -181,7 +181,7 @@ impl OtlpSpans {
                 self.add(span);
             }
             EventKind::RunFinished(finished) => self.end_run(Some(finished), at_ms),
-            EventKind::SessionStarted(_)
+            EventKind::RunStarted(_)
             | EventKind::PromptWithheld { .. }
             | EventKind::RulesAdded { .. }
             | EventKind::HookMessage { .. }

@@ -70,7 +70,7 @@ pub(crate) fn decode_record<'a>(
         .filter_map(|event| match event {
             ModelEvent::TextDelta(text) => Some(text.as_str()),
             ModelEvent::ThinkingDelta(_)
-            | ModelEvent::ToolCallStarted
+            | ModelEvent::ToolCallAnnounced
             | ModelEvent::Notice(_)
             | ModelEvent::Finished(_) => None,
         })

@@ -9,7 +9,7 @@ use ibeam_core::{Prices, Tally, TokenPrices};
 use ibeam_output::result_event;
 use ibeam_protocol::{
     Answer, ClassCosts, Compacted, EventKind, FailedUsage, ModelInfo, Notice, Reason, RunFinished,
-    RunOutcome, SessionId, SessionStarted, Usage,
+    RunOutcome, RunStarted, SessionId, Usage,
 };
 use serde_json::{Value, json};
 
@@ -99,7 +99,7 @@ fn events(wire: Wire, answer: &Answer) -> Result<Vec<EventKind>, serde_json::Err
     let usage = answer.usage.map(|usage| Box::new(FailedUsage { usage, costs }));
     let (from, to) = (format!("{}/first", wire.name), format!("{}/second", wire.name));
     Ok(vec![
-        EventKind::SessionStarted(Box::new(head(wire)?)),
+        EventKind::RunStarted(Box::new(head(wire)?)),
         EventKind::Retrying { attempt: 1, delay_ms: 0, reason: reason(), usage },
         EventKind::Compacted(Box::new(summary)),
         finished(),
@@ -108,7 +108,7 @@ fn events(wire: Wire, answer: &Answer) -> Result<Vec<EventKind>, serde_json::Err
     ])
 }
 
-fn head(wire: Wire) -> Result<SessionStarted, serde_json::Error> {
+fn head(wire: Wire) -> Result<RunStarted, serde_json::Error> {
     let model = ModelInfo { provider: wire.name.to_owned(), id: "first".to_owned(), display: String::new() };
     serde_json::from_value(json!({
         "session_id": SessionId::random(),

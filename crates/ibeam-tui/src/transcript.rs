@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ibeam_output::Catalogue;
 use ibeam_protocol::{
-    CallId, Event, EventKind, PermissionMode, Reason, RunFinished, RunOutcome, SessionStarted, Signal,
+    CallId, Event, EventKind, PermissionMode, Reason, RunFinished, RunOutcome, RunStarted, Signal,
 };
 
 use crate::changes::ShownChanges;
@@ -169,7 +169,7 @@ impl Transcript {
     pub(crate) fn on_event(&mut self, event: &Event, now: Instant, width: usize) {
         self.width = width;
         match &event.kind {
-            EventKind::SessionStarted(head) => self.on_start(head),
+            EventKind::RunStarted(head) => self.on_start(head),
             EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
                 self.finish_text(width);
                 let text = content.first().map_or("", String::as_str);
@@ -247,7 +247,7 @@ impl Transcript {
         self.usage.clear();
     }
 
-    fn on_start(&mut self, head: &SessionStarted) {
+    fn on_start(&mut self, head: &RunStarted) {
         self.status = status_of(&head.model.display, head.permission_mode);
         if std::mem::replace(&mut self.is_welcomed, true) {
             return;

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use ibeam_output::{Catalogue, EventWriter, escape_invisible_in_json};
 use ibeam_protocol::{
-    Event, EventKind, Failure, FailureCode, Reason, RunFinished, RunOutcome, RunTotals, SessionStarted,
+    Event, EventKind, Failure, FailureCode, Reason, RunFinished, RunOutcome, RunStarted, RunTotals,
 };
 use rustix::fs::OFlags;
 
@@ -103,8 +103,8 @@ static CATALOGUE: OnceLock<Arc<Catalogue>> = OnceLock::new();
 
 /// Prints on stdout a run that is ended by force before it has started.
 static UNSTARTED_RUN_WRITER: Mutex<Option<Box<dyn EventWriter + Send>>> = Mutex::new(None);
-/// The head (`SessionStarted`) of the run that is about to start, and its prompt.
-static EXPECTED_RUN: OnceLock<(SessionStarted, Vec<String>)> = OnceLock::new();
+/// The head (`RunStarted`) of the run that is about to start, and its prompt.
+static EXPECTED_RUN: OnceLock<(RunStarted, Vec<String>)> = OnceLock::new();
 
 /// Whether the line of the failure is on stderr, or about to be.
 static IS_REPORTED: AtomicBool = AtomicBool::new(false);
@@ -169,7 +169,7 @@ fn set_unstarted_run_writer(writer: Box<dyn EventWriter + Send>) {
 }
 
 /// Sets the head and the prompt of the run that is about to start. A failure before its start is printed with them.
-fn set_expected_run(head: SessionStarted, prompt: Vec<String>) {
+fn set_expected_run(head: RunStarted, prompt: Vec<String>) {
     // Only the first run of a process can fail before any other has started.
     let _ = EXPECTED_RUN.set((head, prompt));
 }
@@ -189,7 +189,7 @@ fn print_expected_run(failure: &Failure) -> Option<RunFinished> {
     };
     let mut writer = UNSTARTED_RUN_WRITER.lock().unwrap_or_else(PoisonError::into_inner).take()?;
     let kinds = [
-        EventKind::SessionStarted(Box::new(head.clone())),
+        EventKind::RunStarted(Box::new(head.clone())),
         EventKind::UserMessage { content: prompt.clone(), attachments: Vec::new() },
         EventKind::RunFinished(Box::new(finished.clone())),
     ];

@@ -52,7 +52,7 @@ impl AppContext {
         option_checks::reject_empty_values(&options)?;
         let requested_contract = requested_contract(&options)?;
         let (workspace, dirs) = resolve_workspace(&options)?;
-        let added = options.add_dir.iter().filter_map(|directory| directory.canonicalize().ok());
+        let added = options.added_directories().flatten();
         let roots = std::iter::once(workspace.clone()).chain(added).collect();
         let programs = Programs::new(std::env::var_os("PATH").as_deref(), roots);
         let trust = Trust::evaluate(options.trust_request(), &dirs, &workspace);

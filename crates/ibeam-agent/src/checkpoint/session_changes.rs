@@ -66,7 +66,7 @@ impl SessionChanges {
     /// Adds the next event of the session.
     pub fn fold(&mut self, event: Event) {
         self.next_seq = event.seq + 1;
-        if let EventKind::SessionStarted(head) = event.kind {
+        if let EventKind::RunStarted(head) = event.kind {
             self.turns += 1;
             self.cwd = head.cwd;
         } else if let EventKind::RunFinished(run) = event.kind {

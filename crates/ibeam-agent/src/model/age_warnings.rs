@@ -6,7 +6,7 @@ use ibeam_providers::{TABLE_DATE, find_model};
 
 use super::{ConfiguredFacts, ModelChoice};
 use crate::app::AppContext;
-use crate::clock::today;
+use crate::clock::utc_date;
 
 /// The number of days before its end from which on a model is warned about.
 const RETIREMENT_DAYS: i64 = 60;
@@ -25,8 +25,8 @@ impl ModelChoice {
         let successor = set("successor").or(listed.successor);
         let successor = successor.or_else(|| known?.successor.map(str::to_owned));
         let retirement =
-            retirement_warning(&self.info.id, retires.as_deref(), successor.as_deref(), &today());
-        retirement.into_iter().chain(table_warning(&today())).collect()
+            retirement_warning(&self.info.id, retires.as_deref(), successor.as_deref(), &utc_date());
+        retirement.into_iter().chain(table_warning(&utc_date())).collect()
     }
 }
 

@@ -86,7 +86,7 @@ pub(super) fn events_of(answer: Answer) -> Vec<ModelEvent> {
     let delta = |block: &Block| match block {
         Block::Text(text) => Some(ModelEvent::TextDelta(text.clone())),
         Block::Thinking { text, .. } => Some(ModelEvent::ThinkingDelta(text.clone())),
-        Block::ToolCall(_) => Some(ModelEvent::ToolCallStarted),
+        Block::ToolCall(_) => Some(ModelEvent::ToolCallAnnounced),
         Block::Opaque(_) => None,
     };
     let mut events: Vec<ModelEvent> = answer.blocks.iter().filter_map(delta).collect();

@@ -15,7 +15,7 @@ use super::connect::list_models;
 use super::list_cache::{CachedList, ListCache};
 use super::{ModelChoice, remote_model};
 use crate::app::AppContext;
-use crate::clock::today;
+use crate::clock::utc_date;
 
 /// The provider whose lines have names that users know from its own programs.
 const LINE_PROVIDER: &str = "anthropic";
@@ -47,7 +47,7 @@ impl DefaultOrigin {
 
     /// Applies the rule to the list of a service.
     fn apply(&self, provider: &str, models: &[ListedModel]) -> Option<String> {
-        let today = today();
+        let today = utc_date();
         let is_current = |facts: &ListedFacts| {
             let is_ending = matches!(facts.lifecycle, Some(Lifecycle::Deprecated | Lifecycle::Retired));
             !is_ending && facts.retires.as_ref().is_none_or(|date| *date > today)
@@ -68,7 +68,7 @@ impl DefaultOrigin {
 /// Returns the id of the default model of a provider now.
 pub(super) fn default_id(app: &AppContext, provider: &ConfiguredProvider) -> Option<String> {
     let from_list = DefaultOrigin::Provider.apply(&provider.name, &cached_models(app, provider));
-    from_list.or_else(|| default_model(&provider.name, &today()).map(str::to_owned))
+    from_list.or_else(|| default_model(&provider.name, &utc_date()).map(str::to_owned))
 }
 
 /// Returns the rule for the default model of a provider, for people.
@@ -97,7 +97,7 @@ pub(super) fn line_model(
     for name in std::iter::once(LINE_PROVIDER.to_owned()).chain(others) {
         let Some(provider) = ConfiguredProvider::find(app, &name)? else { continue };
         let from_list = rule.apply(&name, &cached_models(app, &provider));
-        let find_in_table = || newest_of_family(&name, &family, &today()).map(|model| model.id.to_owned());
+        let find_in_table = || newest_of_family(&name, &family, &utc_date()).map(|model| model.id.to_owned());
         let Some(model) = from_list.or_else(find_in_table) else { continue };
         let has_key = provider.has_key();
         let found = (provider, model, rule.clone());

@@ -313,7 +313,7 @@ impl KeyPool {
                     Ok(
                         ModelEvent::TextDelta(_)
                         | ModelEvent::ThinkingDelta(_)
-                        | ModelEvent::ToolCallStarted
+                        | ModelEvent::ToolCallAnnounced
                         | ModelEvent::Notice(_),
                     ) => None,
                 };

@@ -13,9 +13,9 @@ use ibeam_providers::recording::{Exchange, Normalizer, Player, Recorder, Recordi
 
 use crate::app::AppContext;
 use crate::clock::{self, now_ms};
-use crate::context::date_of;
 use crate::debug_log::LoggedExchanges;
 use crate::git;
+use crate::system_prompt::date_of;
 
 /// The extension of recordings.
 const EXTENSION: &str = "json";

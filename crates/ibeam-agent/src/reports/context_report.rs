@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 
 use super::Report;
 use crate::app::AppContext;
-use crate::context::{ContextPart, PartKind};
 use crate::run::context_preview::ContextPreview;
 use crate::run::{SessionTarget, session_error_reason};
 use crate::session_name;
+use crate::system_prompt::{PartKind, SystemPromptPart};
 
 struct Part {
     /// The kind of the part: the key `kind` in JSON.
@@ -92,7 +92,7 @@ impl StoredSession {
         let id = session_name::find_session(&sessions, &app.workspace, name)?;
         let read = ibeam_session::read::<SessionError>(&sessions, id, &mut |event| {
             stored.history.fold(&event.kind);
-            if let EventKind::SessionStarted(head) = event.kind {
+            if let EventKind::RunStarted(head) = event.kind {
                 let is_here = head.cwd == app.workspace;
                 stored.environment = head.environment.or(stored.environment.take()).filter(|_| is_here);
             }
@@ -138,7 +138,7 @@ impl Continuation {
 fn sent_prompt(app: &AppContext, preview: &ContextPreview, history: &mut History) -> Option<SessionPrompt> {
     let tools = history.prompt()?.sent_tools().to_vec();
     let record =
-        CurrentPrompt::new(preview.context.prompt_parts(), tools, app.redactor()).record(history, None);
+        CurrentPrompt::new(preview.system_prompt.prompt_parts(), tools, app.redactor()).record(history, None);
     match record {
         None => {}
         Some(change @ PromptRecord::Change { .. }) => {
@@ -158,9 +158,10 @@ fn sections(preview: &ContextPreview, continuation: Continuation) -> [Section; 6
             let parts = |found: Vec<&PromptPart>| found.into_iter().map(recorded_part).collect();
             (parts(system), parts(repository))
         }
-        None => {
-            (preview.context.parts().iter().map(context_part).collect::<Vec<_>>(), repository_parts(preview))
-        }
+        None => (
+            preview.system_prompt.parts().iter().map(system_prompt_part).collect::<Vec<_>>(),
+            repository_parts(preview),
+        ),
     };
     let (tools, server_tools) = match &sent {
         // The recorded tools are those of servers too.
@@ -189,15 +190,16 @@ fn part(kind: &str, name: Option<(&'static str, String)>, text: String) -> Part 
 
 /// Returns the content of the repository, and what marks it.
 fn repository_parts(preview: &ContextPreview) -> Vec<Part> {
-    let mut repository: Vec<Part> = preview.context.repository_parts().iter().map(context_part).collect();
-    if let Some(content) = preview.context.repository() {
+    let mut repository: Vec<Part> =
+        preview.system_prompt.repository_parts().iter().map(system_prompt_part).collect();
+    if let Some(content) = preview.system_prompt.repository() {
         let bytes = content.len() - repository.iter().map(|part| part.bytes).sum::<usize>();
         repository.insert(0, Part { bytes, ..part("marker", None, String::new()) });
     }
     repository
 }
 
-fn context_part(found: &ContextPart) -> Part {
+fn system_prompt_part(found: &SystemPromptPart) -> Part {
     part(found.kind.word(), found.path.clone().map(|path| ("path", path)), found.text.clone())
 }
 

@@ -40,7 +40,7 @@ pub fn write_session_page(app: &AppContext, id: SessionId, out: impl Write) -> R
     let mut page = Html::new(out, Arc::clone(&app.base.catalogue), title);
     let mut is_open = false;
     let mut write = |event: Event| {
-        if matches!(event.kind, EventKind::SessionStarted(_)) && std::mem::replace(&mut is_open, true) {
+        if matches!(event.kind, EventKind::RunStarted(_)) && std::mem::replace(&mut is_open, true) {
             page.finish_incomplete_run()?;
         }
         page.write(&event)?;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::Report;
 use crate::app::AppContext;
 use crate::run::{session_error_reason, session_store_reason};
-use crate::session_texts::{size_text, time_text, title_text};
+use crate::session_texts::{size_text, title_text, utc_time_text};
 
 /// Returns the totals of a stored session: its runs, tokens, costs and changed files.
 ///
@@ -25,7 +25,7 @@ pub fn session_report(app: &AppContext, id: SessionId) -> Result<Report, Reason>
     let mut totals = Totals::default();
     read_events(app, id, &mut |event| totals.fold(&event))?;
     let (full_id, title) = (id.to_string(), title_text(&app.base.catalogue, session));
-    let (created, updated) = (time_text(session.created_ms), time_text(session.updated_ms));
+    let (created, updated) = (utc_time_text(session.created_ms), utc_time_text(session.updated_ms));
     let (path, size) = (session.cwd.to_string_lossy(), size_text(bytes));
     let Totals { runs, requests, calls, .. } = totals;
     let mut lines = vec![
@@ -74,7 +74,7 @@ struct Totals {
 
 impl Totals {
     fn fold(&mut self, event: &Event) {
-        if let EventKind::SessionStarted(_) = event.kind {
+        if let EventKind::RunStarted(_) = event.kind {
             self.runs += 1;
         }
         let EventKind::RunFinished(run) = &event.kind else { return };

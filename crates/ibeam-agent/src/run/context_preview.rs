@@ -23,7 +23,6 @@ use super::web::Web;
 use super::{answer_schema, on_runtime, permission_mode, policy_rules, sandbox};
 use crate::app::AppContext;
 use crate::clock::SystemClock;
-use crate::context::{Context, ContextInputs};
 use crate::mcp::{self, McpServers};
 use crate::model::{self, FallbackChain, model_info};
 use crate::prompt::{self, StdinTimeouts, StdinUse};
@@ -31,10 +30,11 @@ use crate::pump::CurrentStop;
 use crate::signals;
 use crate::skills::SkillTool;
 use crate::slash_commands::{self, SlashCommand};
+use crate::system_prompt::{SystemPrompt, SystemPromptInputs};
 
 /// The context of the first request of a run.
 pub struct ContextPreview {
-    pub context: Context,
+    pub system_prompt: SystemPrompt,
     /// The tools, without those of MCP servers.
     pub tools: Vec<ToolSpec>,
     /// The tools of each MCP server that was started.
@@ -116,7 +116,7 @@ impl ContextPreview {
         // The layers of the sandbox do not change the prompt.
         let sandbox_mode = if policy.sandboxed { SandboxMode::Namespaces } else { SandboxMode::Off };
         let sandbox = Sandbox { mode: sandbox_mode, network: web.is_granted(), ..Sandbox::default() };
-        let context = Context::new(&ContextInputs {
+        let system_prompt = SystemPrompt::new(&SystemPromptInputs {
             workspace: &app.workspace,
             trusted: app.trust.is_trusted(),
             mode,
@@ -142,7 +142,7 @@ impl ContextPreview {
         notices.extend(slash_commands::expand(&sources, &skills, app.redactor(), &mut prompt));
         let model = choice.map(|choice| choice.info().clone());
         Ok(Self {
-            context,
+            system_prompt,
             tools: tools.values().map(|tool| tool.spec()).collect(),
             server_tools,
             servers: servers.statuses,

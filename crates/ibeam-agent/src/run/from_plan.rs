@@ -99,7 +99,7 @@ struct PlanSearch {
 
 impl PlanSearch {
     fn fold(&mut self, event: Event) {
-        if let EventKind::SessionStarted(head) = event.kind {
+        if let EventKind::RunStarted(head) = event.kind {
             (self.cwd, self.mode) = (Some(head.cwd), Some(head.permission_mode));
             self.answer.clear();
         } else if let EventKind::ModelRequestFinished { answer, .. } = event.kind {

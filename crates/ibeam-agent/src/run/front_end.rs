@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ibeam_core::{Approver, Hooks, NoSteering, Steering, Tool};
 use ibeam_mcp::Questioner;
 use ibeam_output::RunDetails;
-use ibeam_protocol::{McpServer, Notice, SessionStarted};
+use ibeam_protocol::{McpServer, Notice, RunStarted};
 use ibeam_tools::EditorFiles;
 use tokio::io::DuplexStream;
 
@@ -32,7 +32,7 @@ pub trait FrontEnd {
     fn on_servers_started(&self, _statuses: &[McpServer]) {}
 
     /// Returns the hooks of runs like `head`: the configured hooks, then the hooks of the front end.
-    fn hooks(&self, configured: Arc<dyn Hooks>, _head: &SessionStarted) -> Arc<dyn Hooks> {
+    fn hooks(&self, configured: Arc<dyn Hooks>, _head: &RunStarted) -> Arc<dyn Hooks> {
         configured
     }
 

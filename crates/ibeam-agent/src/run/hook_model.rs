@@ -114,7 +114,7 @@ impl PromptModel for HookModel {
                     Ok(
                         ModelEvent::TextDelta(_)
                         | ModelEvent::ThinkingDelta(_)
-                        | ModelEvent::ToolCallStarted
+                        | ModelEvent::ToolCallAnnounced
                         | ModelEvent::Notice(_),
                     ) => {}
                     Err(error) => {

@@ -38,7 +38,7 @@ pub fn build_policy(app: &AppContext, mode: PermissionMode) -> Result<Policy, Re
     let mut policy = Policy::new(mode, app.workspace.clone(), dirs.home.clone());
     policy.links = LINKS;
     policy.is_left_lock = index_lock::is_left_behind;
-    policy.extra_dirs = extra_dirs(app)?;
+    policy.extra_dirs = app.base.options.added_directories().collect::<Result<_, _>>()?;
     // The directory of the user's configuration contains keys, hooks and the list of trusted workspaces. The data
     // directory contains sessions and markers of rules.
     policy.private_dirs = vec![dirs.data.clone(), dirs.config_directory().to_owned()];
@@ -117,12 +117,4 @@ pub fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
         rules.push(ActiveRule { list: RuleList::Allow, rule, origin: "--approve-mcps".to_owned() });
     }
     Ok(rules)
-}
-
-fn extra_dirs(app: &AppContext) -> Result<Vec<PathBuf>, Reason> {
-    let resolved = app.base.options.add_dir.iter().map(|directory| {
-        let path = directory.display().to_string();
-        directory.canonicalize().map_err(|error| Reason::NoInput { path, detail: error.to_string() })
-    });
-    resolved.collect()
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ibeam_core::{FallbackModel, Provider, ReplaceableDefault, ResumedState};
 use ibeam_protocol::{
-    Failure, FailureCode, Limits, Notice, PermissionMode, Reason, Sandbox, SessionId, SessionStarted,
+    Failure, FailureCode, Limits, Notice, PermissionMode, Reason, RunStarted, Sandbox, SessionId,
 };
 use ibeam_session::Session;
 use ibeam_tools::PastFileAccess;
@@ -19,7 +19,7 @@ use crate::{hooks, mcp};
 
 /// The parts of a run that come from its session and its model.
 pub(super) struct PreparedRun {
-    pub(super) head: SessionStarted,
+    pub(super) head: RunStarted,
     pub(super) provider: Arc<dyn Provider>,
     /// `--park-requests`.
     pub(super) parking: Option<Parking>,
@@ -49,7 +49,7 @@ pub(super) fn prepare(
     notices.extend(choices.filter_map(|choice| choice.reasoning_notice(&app.base.settings)));
     notices.extend(chain.notices);
     let resumed = !past.is_empty();
-    let head = SessionStarted { resumed, journal_gaps, parent, environment, ..head_of(app, id, &choice) };
+    let head = RunStarted { resumed, journal_gaps, parent, environment, ..head_of(app, id, &choice) };
     let parking = choice.parking_provider(app, id)?;
     let default_model = replaceable_default(app, &choice, id);
     let (provider, ..) = choice.connect(app, id)?;
@@ -80,10 +80,10 @@ pub(super) fn session_notices(app: &AppContext, session: Option<&Session>, journ
 }
 
 /// Returns the head of a run in the session `id`, as far as flags and configuration define it.
-fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> SessionStarted {
+fn head_of(app: &AppContext, id: SessionId, choice: &ModelChoice) -> RunStarted {
     let limits = &app.base.settings.limits;
     let small = |number| u32::try_from(number).unwrap_or(u32::MAX);
-    SessionStarted {
+    RunStarted {
         session_id: id,
         cwd: app.workspace.clone(),
         model: choice.info().clone(),
@@ -115,9 +115,9 @@ pub(super) fn expected_head(
     app: &AppContext,
     opener: &SessionOpener,
     choice: &ModelChoice,
-) -> Option<SessionStarted> {
+) -> Option<RunStarted> {
     let id = opener.expected_id()?;
-    Some(SessionStarted { resumed: opener.resumes(), ..head_of(app, id, choice) })
+    Some(RunStarted { resumed: opener.resumes(), ..head_of(app, id, choice) })
 }
 
 /// Checks the settings that a run needs, so that a run that cannot start with them leaves no session.

@@ -12,8 +12,8 @@ use ibeam_core::{
 };
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
-    AcceptedMedia, Failure, ModelInfo, Notice, PermissionMode, Reason, SessionId, SessionStarted,
-    ToolOutcome, ToolSpec,
+    AcceptedMedia, Failure, ModelInfo, Notice, PermissionMode, Reason, RunStarted, SessionId, ToolOutcome,
+    ToolSpec,
 };
 use ibeam_tools::{
     BackgroundProcesses, CommandTimeouts, EditorFiles, PastFileAccess, ToolSettings, Workspace,
@@ -25,12 +25,12 @@ use super::{answer_schema, home_workspace};
 use crate::app::AppContext;
 use crate::checkpoint::RunCheckpoints;
 use crate::clock::SystemClock;
-use crate::context::{Context, ContextInputs};
 use crate::instructions::{Instructions, WorkspaceRules};
 use crate::mcp::McpServers;
 use crate::model::{ModelChoice, current_model, model_info};
 use crate::session_observer::ModelLimits;
 use crate::skills::{SKILL_TOOL_NAME, SkillTool, Skills};
+use crate::system_prompt::{SystemPrompt, SystemPromptInputs};
 use crate::text_sources::TextSources;
 
 /// A run, and the resources that its turns share.
@@ -52,7 +52,7 @@ pub(super) struct RunResources {
 
 /// The inputs of a run other than the configuration.
 pub(super) struct RunInputs {
-    pub(super) head: SessionStarted,
+    pub(super) head: RunStarted,
     pub(super) provider: Arc<dyn Provider>,
     pub(super) fallbacks: Vec<FallbackModel>,
     pub(super) default_model: Option<ReplaceableDefault>,
@@ -201,7 +201,7 @@ pub(super) fn build(
     head.tools = tools.keys().cloned().collect();
     head.mcp_servers.clone_from(&servers.statuses);
     let clock = Arc::new(SystemClock::since(app.started_at));
-    let context = Context::new(&ContextInputs {
+    let system_prompt = SystemPrompt::new(&SystemPromptInputs {
         workspace: &app.workspace,
         trusted: app.trust.is_trusted(),
         mode: head.permission_mode,
@@ -214,8 +214,8 @@ pub(super) fn build(
         environment: head.environment.take(),
         now_ms: ibeam_core::Clock::unix_ms(clock.as_ref()),
     });
-    let prompt = context.prompt_parts();
-    head.environment = Some(context.environment);
+    let prompt = system_prompt.prompt_parts();
+    head.environment = Some(system_prompt.environment);
     let scoped_rules: Arc<dyn ScopedRules> = match app.base.options.without_instructions {
         true => Arc::new(NoScopedRules),
         false => Arc::new(WorkspaceRules::new(text_sources.clone(), &instructions)),

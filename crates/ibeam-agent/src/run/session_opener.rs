@@ -75,7 +75,7 @@ impl StoredContent {
     fn fold(&mut self, event: Event) {
         self.past.fold(&event);
         self.past_file_access.fold(&event);
-        if let EventKind::SessionStarted(head) = event.kind {
+        if let EventKind::RunStarted(head) = event.kind {
             self.cwd = Some(head.cwd);
             self.parent = head.parent;
             self.environment = head.environment.or_else(|| self.environment.take());

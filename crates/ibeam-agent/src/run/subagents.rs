@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibeam_core::{Run, Tool, ToolSet};
-use ibeam_protocol::{AcceptedMedia, Event, Notice, SessionId, SessionStarted};
+use ibeam_protocol::{AcceptedMedia, Event, Notice, RunStarted, SessionId};
 use ibeam_tools::{PastFileAccess, ToolSettings, Workspace};
 
 pub use self::agent_definition::DIRECTORIES as AGENT_DIRECTORIES;
@@ -44,7 +44,7 @@ impl SubagentSettings {
     /// for it.
     pub(super) fn load(
         app: &AppContext,
-        head: &SessionStarted,
+        head: &RunStarted,
         observer: Option<Arc<dyn SubagentObserver>>,
     ) -> (Option<Self>, Vec<Notice>) {
         let settings = &app.base.settings.subagents;

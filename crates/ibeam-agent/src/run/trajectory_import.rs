@@ -7,7 +7,7 @@ use std::fs;
 
 use ibeam_protocol::{
     Event, EventKind, KeySource, Limits, ModelInfo, PermissionMode, Reason, RunFinished, RunOutcome,
-    RunTotals, Sandbox, SessionId, SessionStarted,
+    RunStarted, RunTotals, Sandbox, SessionId,
 };
 use ibeam_trace::AtifHistory;
 
@@ -26,7 +26,7 @@ pub(super) fn load(app: &AppContext, id: SessionId) -> Result<Vec<Event>, Reason
     let history = AtifHistory::parse(&text)
         .map_err(|error| Reason::InvalidTrajectory { path: name(), detail: error.to_string() })?;
     let at_ms = now_ms();
-    let head = SessionStarted {
+    let head = RunStarted {
         session_id: id,
         cwd: app.workspace.clone(),
         model: ModelInfo { provider: String::new(), id: history.model.clone(), display: history.model },
@@ -54,7 +54,7 @@ pub(super) fn load(app: &AppContext, id: SessionId) -> Result<Vec<Event>, Reason
         structured: None,
         ephemeral: false,
     };
-    let kinds = std::iter::once(EventKind::SessionStarted(Box::new(head)))
+    let kinds = std::iter::once(EventKind::RunStarted(Box::new(head)))
         .chain(history.events)
         .chain(std::iter::once(EventKind::RunFinished(Box::new(end))));
     Ok((0..).zip(kinds).map(|(seq, kind)| Event { seq, at_ms, kind }).collect())

@@ -3,6 +3,7 @@
 //! Only the addresses are replaced, and `…` in keys. A new command needs an entry in [`COMMANDS`], a new configuration of
 //! a provider needs a command that uses the provider.
 
+use ibeam_providers::{PROVIDERS, known_provider};
 use ibeam_testkit::scene::{KEY, answer_text};
 use ibeam_testkit::{Ibeam, ModelServer, ProgramOutput, Wire, Workspace, program_path};
 
@@ -49,30 +50,6 @@ const COMMANDS: &[(&str, &str)] = &[
 
 /// Providers whose configuration on the page has the only address of their requests.
 const CONFIGURED: [&str; 3] = ["gateway", "vertex", "vertex-anthropic"];
-
-/// Environment variables for the base URL of each provider that a command does not set itself.
-const BASE_URL_VARIABLES: &[(&str, &str)] = &[
-    ("anthropic", "ANTHROPIC_BASE_URL"),
-    ("openai", "OPENAI_BASE_URL"),
-    ("openrouter", "OPENROUTER_BASE_URL"),
-    ("groq", "GROQ_BASE_URL"),
-    ("deepseek", "DEEPSEEK_BASE_URL"),
-    ("mistral", "MISTRAL_BASE_URL"),
-    ("xai", "XAI_BASE_URL"),
-    ("together", "TOGETHER_BASE_URL"),
-    ("zai", "ZAI_BASE_URL"),
-    ("moonshot", "MOONSHOT_BASE_URL"),
-    ("minimax", "MINIMAX_BASE_URL"),
-    ("dashscope", "DASHSCOPE_BASE_URL"),
-    ("meta", "META_BASE_URL"),
-    ("cerebras", "CEREBRAS_BASE_URL"),
-    ("fireworks", "FIREWORKS_BASE_URL"),
-    ("github-models", "GITHUB_MODELS_BASE_URL"),
-    ("gemini", "GEMINI_BASE_URL"),
-    ("bedrock", "AWS_ENDPOINT_URL_BEDROCK_RUNTIME"),
-    ("ollama-cloud", "OLLAMA_CLOUD_BASE_URL"),
-    ("cohere", "COHERE_BASE_URL"),
-];
 
 /// Returns the code blocks of a language.
 fn blocks(language: &str) -> Vec<&'static str> {
@@ -134,8 +111,11 @@ fn run(server: &ModelServer, config: &str, command: &str, provider: &str) -> Pro
     let script = with_addresses_of(server, command).replace("=… ", &format!("={KEY} "));
     let script = format!("ibeam() {{ \"$0\" \"$@\"; }}\ngcloud() {{ echo {KEY}; }}\n{script}");
     let mut ibeam = Ibeam::new(program_path(), &workspace).through(["/bin/bash", "-c", &script]);
-    let variable = BASE_URL_VARIABLES.iter().find(|(name, _)| *name == provider);
-    if let Some((_, variable)) = variable.filter(|_| setting(&config, provider, "base_url").is_none()) {
+    let variables = known_provider(provider).map_or(&[][..], |known| known.base_url_variables);
+    let is_set = variables.iter().any(|variable| command.contains(variable));
+    if let Some(variable) =
+        variables.first().filter(|_| !is_set && setting(&config, provider, "base_url").is_none())
+    {
         ibeam = ibeam.env(variable, server.url());
     }
     ibeam.run()
@@ -172,14 +152,19 @@ fn every_documented_command_reaches_its_service() {
     }
 }
 
-/// Each provider of the table has a command. The embedded model needs none.
+/// The order counts: the first provider with a key is the default. The embedded model is no row of the code, and needs no
+/// command.
 #[test]
-fn every_provider_has_a_documented_command() {
+fn the_table_of_providers_is_that_of_the_code() {
     let rows = PAGE.lines().skip_while(|line| !line.starts_with("| provider |")).skip(2);
-    let names = rows.map_while(|line| line.strip_prefix("| `")?.split('`').next());
-    let names: Vec<&str> = names.filter(|name| *name != "embedded").collect();
-    assert!(names.len() > 15, "{names:?}");
-    for name in names {
+    let rows = rows.map_while(|line| line.strip_prefix("| `")?.split_once("` |"));
+    let rows: Vec<(&str, &str)> = rows.filter(|(name, _)| *name != "embedded").collect();
+    let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, PROVIDERS.iter().map(|provider| provider.name).collect::<Vec<_>>());
+    for ((name, cells), provider) in rows.iter().zip(PROVIDERS) {
+        for variable in provider.key_variables.iter().chain(provider.base_url_variables) {
+            assert!(cells.contains(&format!("`{variable}`")), "{name}: {variable} is missing in {cells}");
+        }
         commands_of(name);
     }
 }

@@ -73,7 +73,7 @@ pub enum ModelEvent {
     /// Reasoning.
     ThinkingDelta(String),
     /// The model began to write a tool call; its arguments may still be arriving.
-    ToolCallStarted,
+    ToolCallAnnounced,
     /// A notice for people about the connection.
     Notice(Notice),
     /// The answer is complete; the last item of a stream.

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ibeam_protocol::{ClassCosts, EventKind, ModelInfo, Notice, Reason, SessionStarted, Usage};
+use ibeam_protocol::{ClassCosts, EventKind, ModelInfo, Notice, Reason, RunStarted, Usage};
 
 use super::{FallbackModel, Run};
 use crate::journal::{Journal, JournalClosed};
@@ -76,7 +76,7 @@ impl Run {
     }
 
     /// Returns the beginning of a run, with the model that receives its first request.
-    pub(super) fn current_head(&self) -> SessionStarted {
+    pub(super) fn current_head(&self) -> RunStarted {
         let mut head = self.head.clone();
         if let Some(replaced) = self.replaced_default() {
             head.model = replaced.model.clone();

@@ -336,7 +336,7 @@ impl Run {
                 Some(Ok(ModelEvent::ThinkingDelta(text))) => {
                     journal.record(EventKind::ThinkingDelta { text }).await?;
                 }
-                Some(Ok(ModelEvent::ToolCallStarted)) => has_call = true,
+                Some(Ok(ModelEvent::ToolCallAnnounced)) => has_call = true,
                 Some(Ok(ModelEvent::Notice(notice))) => {
                     journal.record(EventKind::Notice(notice)).await?;
                 }

@@ -280,7 +280,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
     }
     let mut policy = Policy::new(PermissionMode::Default, workspace.clone(), "/home/ann".into());
     policy.approval = ApprovalMode::Allowlist;
-    let head = SessionStarted {
+    let head = RunStarted {
         session_id: SessionId::random(),
         cwd: workspace,
         model: ModelInfo { provider: "p".into(), id: "m".into(), display: "M".into() },
@@ -379,7 +379,7 @@ fn run_turn(fixture: &Fixture, past: &[Event]) -> (RunOutcome, Vec<Event>) {
 
 fn kind_name(kind: &EventKind) -> String {
     match kind {
-        EventKind::SessionStarted(_) => "Started".into(),
+        EventKind::RunStarted(_) => "Started".into(),
         EventKind::UserMessage { .. } => "User".into(),
         EventKind::PromptWithheld { .. } => "Refused".into(),
         EventKind::PromptRecorded(record) => match record.as_ref() {

@@ -10,7 +10,7 @@ use crate::run_events::{self, RunEvents};
 const DOCS: &str = include_str!("../../../../docs/output-format.md");
 
 fn documented_run() -> Vec<Event> {
-    let mut head = run_events::session_started();
+    let mut head = run_events::run_started();
     head.cwd = "/home/me/project".into();
     let mut call = run_events::call("read", json!({"path": "README.md"}));
     call.id = "toolu_01".into();

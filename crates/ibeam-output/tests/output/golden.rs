@@ -233,7 +233,7 @@ pub(crate) fn every_call() -> Vec<(&'static str, Value, ToolOutcome)> {
 
 /// Returns a run whose first event has every key, with every call.
 fn full_run() -> RunEvents {
-    let mut head = run_events::session_started();
+    let mut head = run_events::run_started();
     head.key_source = KeySource::None;
     head.permission_mode = PermissionMode::Ask;
     head.tools = vec!["read".into(), "mcp_db_query".into()];
@@ -321,12 +321,8 @@ fn runs() -> Vec<Vec<Event>> {
     ];
     let heads = modes.map(|(key_source, permission_mode, mode)| {
         let sandbox = Sandbox { mode, ..Sandbox::default() };
-        let head = ibeam_protocol::SessionStarted {
-            key_source,
-            permission_mode,
-            sandbox,
-            ..run_events::session_started()
-        };
+        let head =
+            ibeam_protocol::RunStarted { key_source, permission_mode, sandbox, ..run_events::run_started() };
         let withheld = EventKind::PromptWithheld { content: vec!["no".into()] };
         RunEvents::from_start(head).event(withheld).text("Done.").completed()
     });

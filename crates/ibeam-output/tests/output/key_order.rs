@@ -7,7 +7,7 @@ use ibeam_protocol::{
 use serde_json::{Value, json};
 
 use crate::golden::{fallback_of_a_run, models_of_a_run};
-use crate::run_events::{self, RunEvents, session_started};
+use crate::run_events::{self, RunEvents, run_started};
 
 fn totals() -> RunTotals {
     RunTotals {
@@ -52,8 +52,8 @@ fn init_has_the_published_keys_before_the_additions() {
 }
 
 #[track_caller]
-fn check_init(change: impl FnOnce(&mut ibeam_protocol::SessionStarted), pointer: &str, expect: Value) {
-    let mut head = session_started();
+fn check_init(change: impl FnOnce(&mut ibeam_protocol::RunStarted), pointer: &str, expect: Value) {
+    let mut head = run_started();
     change(&mut head);
     let line: Value =
         serde_json::from_str(&run_events::stream_json(&RunEvents::from_start(head).events)).unwrap();

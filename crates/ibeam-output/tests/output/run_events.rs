@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use ibeam_output::{Catalogue, EventWriter, Json, Locale, StreamJson, Text, TextOptions};
 use ibeam_protocol::{
     Answer, CallId, Event, EventKind, Failure, KeySource, Limits, ModelInfo, Notice, PermissionMode, Reason,
-    RunFinished, RunOutcome, RunTotals, Sandbox, SessionId, SessionStarted, StopReason, ToolCall,
-    ToolOutcome, ToolOutput,
+    RunFinished, RunOutcome, RunStarted, RunTotals, Sandbox, SessionId, StopReason, ToolCall, ToolOutcome,
+    ToolOutput,
 };
 use serde_json::Value;
 
@@ -32,8 +32,8 @@ pub(crate) fn run_finished(outcome: RunOutcome) -> RunFinished {
     }
 }
 
-pub(crate) fn session_started() -> SessionStarted {
-    SessionStarted {
+pub(crate) fn run_started() -> RunStarted {
+    RunStarted {
         session_id: session_id(),
         cwd: "/Users/user/project".into(),
         model: ModelInfo {
@@ -65,12 +65,12 @@ pub(crate) struct RunEvents {
 }
 
 impl RunEvents {
-    pub(crate) fn from_start(started: SessionStarted) -> Self {
-        Self::default().event(EventKind::SessionStarted(Box::new(started)))
+    pub(crate) fn from_start(started: RunStarted) -> Self {
+        Self::default().event(EventKind::RunStarted(Box::new(started)))
     }
 
     pub(crate) fn new() -> Self {
-        Self::from_start(session_started())
+        Self::from_start(run_started())
     }
 
     pub(crate) fn event(mut self, kind: EventKind) -> Self {

@@ -274,7 +274,7 @@ impl RecordedEvent {
         match event {
             Ok(ModelEvent::TextDelta(text)) => Some(Self::TextDelta(text.clone())),
             Ok(ModelEvent::ThinkingDelta(text)) => Some(Self::ThinkingDelta(text.clone())),
-            Ok(ModelEvent::ToolCallStarted) => Some(Self::ToolCallStarted {}),
+            Ok(ModelEvent::ToolCallAnnounced) => Some(Self::ToolCallStarted {}),
             Ok(ModelEvent::Notice(_)) => None,
             Ok(ModelEvent::Finished(answer)) => Some(Self::Finished(answer.clone())),
             Err(error) => Some(Self::Failed(RecordedFailure::from(error))),
@@ -287,7 +287,7 @@ impl From<RecordedEvent> for Result<ModelEvent, ProviderError> {
         match event {
             RecordedEvent::TextDelta(text) => Ok(ModelEvent::TextDelta(text)),
             RecordedEvent::ThinkingDelta(text) => Ok(ModelEvent::ThinkingDelta(text)),
-            RecordedEvent::ToolCallStarted {} => Ok(ModelEvent::ToolCallStarted),
+            RecordedEvent::ToolCallStarted {} => Ok(ModelEvent::ToolCallAnnounced),
             RecordedEvent::Finished(answer) => Ok(ModelEvent::Finished(answer)),
             RecordedEvent::Failed(failure) => Err(failure.into()),
         }

@@ -242,7 +242,7 @@ async fn a_model_without_a_transport_is_recorded_as_its_events() {
         vec![
             Ok(ModelEvent::ThinkingDelta("hm".into())),
             Ok(ModelEvent::TextDelta("yes".into())),
-            Ok(ModelEvent::ToolCallStarted),
+            Ok(ModelEvent::ToolCallAnnounced),
             Ok(ModelEvent::Finished(Box::new(answer("yes")))),
         ],
         vec![Ok(ModelEvent::TextDelta("ye".into())), Err(error)],

@@ -51,7 +51,7 @@ fn line(event: ModelEvent) -> Vec<String> {
     let answer = match event {
         ModelEvent::TextDelta(text) => return vec![format!("text {text}")],
         ModelEvent::ThinkingDelta(text) => return vec![format!("thinking {text}")],
-        ModelEvent::ToolCallStarted | ModelEvent::Notice(_) => return Vec::new(),
+        ModelEvent::ToolCallAnnounced | ModelEvent::Notice(_) => return Vec::new(),
         ModelEvent::Finished(answer) => answer,
     };
     let block = |block: &Block| match block {

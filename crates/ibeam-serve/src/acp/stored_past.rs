@@ -28,7 +28,7 @@ pub(super) fn read_past(
     let mut elsewhere = None;
     let mut each = |event: Event| {
         let checked = match &event.kind {
-            EventKind::SessionStarted(head) if is_other_workspace(&app.workspace, &head.cwd) => {
+            EventKind::RunStarted(head) if is_other_workspace(&app.workspace, &head.cwd) => {
                 elsewhere = Some(head.cwd.display().to_string());
                 Err(io::ErrorKind::InvalidInput.into())
             }

@@ -171,7 +171,7 @@ impl EventWriter for DialectWriter {
         let mut state = self.lock();
         state.facts.observe(event);
         match &event.kind {
-            EventKind::SessionStarted(head) => {
+            EventKind::RunStarted(head) => {
                 let session = head.session_id.to_string();
                 state.options.codex.print_session_id(&session);
                 let step = Step::from_init(&init_event(head, &session, Contract::One));
@@ -240,7 +240,7 @@ impl EventWriter for DialectWriter {
 impl State {
     /// Returns the id of the session.
     fn check_started(&self) -> io::Result<&str> {
-        self.session.as_deref().ok_or_else(|| io::Error::other("an event came before `SessionStarted`"))
+        self.session.as_deref().ok_or_else(|| io::Error::other("an event came before `RunStarted`"))
     }
 
     fn end_with_result(&mut self, end: Step) -> io::Result<()> {

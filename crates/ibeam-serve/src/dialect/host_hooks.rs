@@ -13,7 +13,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use ibeam_core::{AnswerEnd, FinishedCall, HookBlock, HookDecision, HookEvent, HookOutput, Hooks, Redactor};
 use ibeam_hooks::HookChain;
-use ibeam_protocol::{CallId, Notice, RunOutcome, SessionStarted, ToolCall, ToolOutcome};
+use ibeam_protocol::{CallId, Notice, RunOutcome, RunStarted, ToolCall, ToolOutcome};
 use serde_json::{Map, Value, json};
 
 use super::host::{Host, lock};
@@ -27,7 +27,7 @@ pub(crate) struct HostHooks {
     host: Arc<Host>,
     hooks: Vec<HostHook>,
     /// The description of the session for the inputs of hooks.
-    head: SessionStarted,
+    head: RunStarted,
     redactor: Redactor,
     /// The call whose input the hooks have just changed, and the block that they requested.
     changed: Mutex<Option<(CallId, Option<HookBlock>)>>,
@@ -55,7 +55,7 @@ impl HostHooks {
         first: Arc<dyn Hooks>,
         host: &Arc<Host>,
         hooks: Vec<HostHook>,
-        head: &SessionStarted,
+        head: &RunStarted,
         redactor: impl FnOnce() -> Redactor,
     ) -> Arc<dyn Hooks> {
         if hooks.is_empty() {

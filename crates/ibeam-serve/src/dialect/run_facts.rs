@@ -82,7 +82,7 @@ impl RunFacts {
 
     /// Records the facts of an event. Must be called before the lines of the event are written.
     pub(crate) fn observe(&mut self, event: &Event) {
-        if let EventKind::SessionStarted(head) = &event.kind {
+        if let EventKind::RunStarted(head) = &event.kind {
             self.model.clone_from(&head.model.id);
             (self.answer_usage, self.is_answer_complete, self.run_end) = (Usage::default(), false, None);
         } else if let EventKind::ModelRequestFinished { answer, .. } = &event.kind {

@@ -47,7 +47,7 @@ impl RunWriter {
     }
 
     fn report(&self, kind: &EventKind) {
-        if let EventKind::SessionStarted(head) = kind {
+        if let EventKind::RunStarted(head) = kind {
             self.progress.report(&format!("session {}", head.session_id));
         } else if let EventKind::ToolCallStarted { call, .. } = kind {
             self.progress.report(&call_text(call));

@@ -161,7 +161,7 @@ struct Transcript<'a> {
 
 impl Transcript<'_> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        if matches!(event.kind, EventKind::SessionStarted(_)) {
+        if matches!(event.kind, EventKind::RunStarted(_)) {
             self.flush()?;
             let options = TextOptions { verbose: true, ..TextOptions::default() };
             self.writer = Some(Text::new(self.text.clone(), Arc::clone(self.catalogue), options));

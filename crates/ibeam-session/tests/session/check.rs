@@ -6,7 +6,7 @@ use ibeam_protocol::{EventKind, ToolOutcome};
 use ibeam_session::{SessionError, check, repair};
 use serde_json::json;
 
-use super::store::{Store, call_started, name_of, prompt, session_started, text, texts};
+use super::store::{Store, call_started, name_of, prompt, run_started, text, texts};
 
 #[test]
 fn a_check_counts_the_parts_of_a_valid_session() {
@@ -109,7 +109,7 @@ fn f150_a_repair_keeps_the_valid_start_and_moves_the_rest_aside() {
 #[test]
 fn a_damaged_header_is_rebuilt_from_the_first_run() {
     let store = Store::new();
-    let mut events = vec![session_started(store.id)];
+    let mut events = vec![run_started(store.id)];
     events.extend((1..6).map(|seq| text(seq, "words")));
     store.write_session(&events);
     let before = store.open().unwrap().1.header;

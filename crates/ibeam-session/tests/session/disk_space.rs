@@ -116,7 +116,7 @@ fn f083_the_last_records_of_a_run_fit_on_a_full_disk() {
             // One of the events is large enough for a blob.
             let event = text(seq, &"y".repeat(if seq == 300 { 200_000 } else { 3000 }));
             session.append(&event).unwrap();
-            match session.checkpoint() {
+            match session.begin_sync() {
                 Ok(()) => assert!(first_warning.is_none()),
                 Err(SessionError::LowDiskSpace { source, .. }) => {
                     assert_eq!(source.kind(), ErrorKind::StorageFull);

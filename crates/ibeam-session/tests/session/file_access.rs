@@ -162,7 +162,7 @@ fn a_session_that_is_removed_while_it_is_written_is_an_error() {
         session.sync_to_disk().unwrap();
         remove(&store);
         session.append(&prompt(1, "y")).unwrap();
-        let point = session.checkpoint();
+        let point = session.begin_sync();
         // A moved directory is reported only at the end, because its records are not lost.
         assert_eq!(matches!(point, Err(SessionError::Removed { .. })), number < 2, "{number}: {point:?}");
         let settled = session.sync_to_disk();

@@ -98,7 +98,7 @@ fn synced_sessions_hold_the_same_events() {
     events.push(text(30, &"x".repeat(70_000)));
     for event in &events {
         session.append(event).unwrap();
-        session.checkpoint().unwrap();
+        session.begin_sync().unwrap();
     }
     drop(session);
     assert_eq!(store.events(), events);
@@ -112,7 +112,7 @@ fn all_records_of_many_checkpoints_in_a_row_are_stored() {
     let events: Vec<_> = (0..300).map(|seq| text(seq, &format!("{seq} {}", "x".repeat(66_000)))).collect();
     for event in &events {
         session.append(event).unwrap();
-        session.checkpoint().unwrap();
+        session.begin_sync().unwrap();
     }
     session.sync_to_disk().unwrap();
     drop(session);

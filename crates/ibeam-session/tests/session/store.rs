@@ -164,7 +164,7 @@ pub(super) fn texts(count: u64) -> Vec<Event> {
 }
 
 /// Returns the first event of a run in `/work`.
-pub(super) fn session_started(id: SessionId) -> Event {
+pub(super) fn run_started(id: SessionId) -> Event {
     let head = serde_json::json!({
         "session_id": id,
         "cwd": "/work",
@@ -176,5 +176,5 @@ pub(super) fn session_started(id: SessionId) -> Event {
         "limits": { "max_turns": 1, "timeout_ms": null },
         "resumed": false,
     });
-    Event { seq: 0, at_ms: 7, kind: EventKind::SessionStarted(serde_json::from_value(head).unwrap()) }
+    Event { seq: 0, at_ms: 7, kind: EventKind::RunStarted(serde_json::from_value(head).unwrap()) }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use ibeam_output::{EventWriter, call_result_value};
 use ibeam_protocol::{
-    Answer, Block, Event, EventKind, ModelCallId, Notice, RunOutcome, RunTotals, SessionStarted, ToolCall,
+    Answer, Block, Event, EventKind, ModelCallId, Notice, RunOutcome, RunStarted, RunTotals, ToolCall,
     ToolOutcome, Usage,
 };
 use jiff::Timestamp;
@@ -19,7 +19,7 @@ use crate::dollars;
 /// Writes the trajectory of a run or of all runs of a session as one JSON object on one line.
 pub struct AtifWriter<W> {
     out: W,
-    head: Option<Box<SessionStarted>>,
+    head: Option<Box<RunStarted>>,
     steps: Vec<Value>,
     /// The step of the agent that can still get calls and results.
     open: Option<AgentStep>,
@@ -209,7 +209,7 @@ impl<W: Write> EventWriter for AtifWriter<W> {
     fn write(&mut self, event: &Event) -> io::Result<()> {
         let at_ms = event.at_ms;
         match &event.kind {
-            EventKind::SessionStarted(head) => {
+            EventKind::RunStarted(head) => {
                 self.end_answer();
                 self.runs += 1;
                 self.head = Some(head.clone());

@@ -173,7 +173,7 @@ impl SessionFacts {
 
 impl EventWriter for &mut SessionFacts {
     fn write(&mut self, event: &Event) -> io::Result<()> {
-        if let EventKind::SessionStarted(head) = &event.kind {
+        if let EventKind::RunStarted(head) = &event.kind {
             self.session_id = Some(head.session_id);
             self.cwd.clone_from(&head.cwd);
             self.runs += 1;

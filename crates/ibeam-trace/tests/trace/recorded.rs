@@ -2,7 +2,7 @@
 
 use ibeam_protocol::{
     Answer, Block, Event, EventKind, KeySource, Limits, ModelInfo, PermissionMode, RunFinished, RunOutcome,
-    RunTotals, Sandbox, SessionId, SessionStarted, StopReason, ToolCall, ToolOutcome, ToolOutput, Usage,
+    RunStarted, RunTotals, Sandbox, SessionId, StopReason, ToolCall, ToolOutcome, ToolOutput, Usage,
 };
 use serde_json::Value;
 
@@ -12,8 +12,8 @@ pub(crate) fn session_id() -> SessionId {
     SESSION.parse().unwrap()
 }
 
-pub(crate) fn session_started() -> SessionStarted {
-    SessionStarted {
+pub(crate) fn run_started() -> RunStarted {
+    RunStarted {
         session_id: session_id(),
         cwd: "/w/project".into(),
         model: ModelInfo {
@@ -56,7 +56,7 @@ pub(crate) struct Recorded {
 
 impl Recorded {
     pub(crate) fn new() -> Self {
-        Self::default().event(EventKind::SessionStarted(Box::new(session_started())))
+        Self::default().event(EventKind::RunStarted(Box::new(run_started())))
     }
 
     pub(crate) fn event(mut self, kind: EventKind) -> Self {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use ibeam_output::{EventWriter, Json, StreamJson};
 use ibeam_protocol::{
     CallId, Event, EventKind, Failure, KeySource, Limits, ModelInfo, Notice, PermissionMode, Reason,
-    RunFinished, RunOutcome, RunTotals, Sandbox, SessionStarted, ToolCall, ToolOutcome, ToolOutput,
+    RunFinished, RunOutcome, RunStarted, RunTotals, Sandbox, ToolCall, ToolOutcome, ToolOutput,
 };
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub(crate) struct RunEvents(Vec<Event>);
 
 impl RunEvents {
     pub(crate) fn new() -> Self {
-        Self(Vec::new()).event(EventKind::SessionStarted(Box::new(SessionStarted {
+        Self(Vec::new()).event(EventKind::RunStarted(Box::new(RunStarted {
             session_id: SESSION.parse().unwrap(),
             cwd: "/home/me/project".into(),
             model: ModelInfo {

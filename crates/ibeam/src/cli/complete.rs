@@ -212,7 +212,7 @@ fn candidates(app: &AppContext, kind: &Kind, position: &Position) -> Vec<(String
 fn models(app: &AppContext) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = model::aliases(app);
     names.extend(ListCache::load(&app.dirs.cache).names().map(|name| (name, String::new())));
-    let today = ibeam_agent::clock::today();
+    let today = ibeam_agent::clock::utc_date();
     for provider in model::provider_names(app) {
         names.extend(
             default_model(&provider, &today).map(|model| (format!("{provider}/{model}"), String::new())),

@@ -14,7 +14,7 @@ use ibeam_core::Stop;
 use ibeam_hooks::{HookConfig, HookListing, HookRunner, HookTrial, TrialResult, UnknownEvent};
 use ibeam_output::{SubcommandLine, escape_to_one_line};
 use ibeam_protocol::{
-    Failure, KeySource, Limits, ModelInfo, Reason, Sandbox, SessionId, SessionStarted, sentence,
+    Failure, KeySource, Limits, ModelInfo, Reason, RunStarted, Sandbox, SessionId, sentence,
 };
 use serde_json::{Map, Value, json};
 
@@ -221,7 +221,7 @@ fn runner(app: &Arc<AppContext>, config: HookConfig) -> Arc<HookRunner> {
         let unknown = "unknown".to_owned();
         ModelInfo { provider: unknown.clone(), id: unknown.clone(), display: unknown }
     };
-    let head = SessionStarted {
+    let head = RunStarted {
         session_id: SessionId::random(),
         cwd: app.workspace.clone(),
         model: model::choose_model(app).map_or_else(|_| unknown(), |choice| choice.info().clone()),

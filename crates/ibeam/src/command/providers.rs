@@ -63,7 +63,7 @@ pub(super) fn list(app: &AppContext, json: bool, stdout: &mut File) -> Result<()
             "key_variable": variable,
             "has_key": source.is_some(),
             "key_source": source,
-            "default_model": default_model(&name, &ibeam_agent::clock::today()),
+            "default_model": default_model(&name, &ibeam_agent::clock::utc_date()),
         }));
     }
     let tip = sentence!(

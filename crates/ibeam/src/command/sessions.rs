@@ -15,7 +15,7 @@ use ibeam_agent::app::{AppContext, ConfigUse};
 use ibeam_agent::reports::session_report::{session_report, stored_sessions};
 use ibeam_agent::run::{damaged_session_reason, is_ephemeral, session_error_reason, session_options};
 use ibeam_agent::session_name::find_session;
-use ibeam_agent::session_texts::{time_text, title_text};
+use ibeam_agent::session_texts::{title_text, utc_time_text};
 use ibeam_agent::stderr;
 use ibeam_output::SessionLine;
 use ibeam_protocol::{Failure, Reason, SessionId, sentence};
@@ -129,7 +129,7 @@ fn ls(app: &AppContext, all: bool, format: ReportFormat, stdout: &mut File) -> R
     let sessions = stored_sessions(app, all)?;
     let mut text = String::new();
     for session in &sessions {
-        let (title, updated) = (title_text(&app.base.catalogue, session), time_text(session.updated_ms));
+        let (title, updated) = (title_text(&app.base.catalogue, session), utc_time_text(session.updated_ms));
         let directory = if all { format!("  [{}]", session.cwd.display()) } else { String::new() };
         text.push_str(&format!("{}  {updated}  {title}{directory}\n", session.id));
     }

@@ -277,7 +277,7 @@ impl CodexDraft {
         let key = (env.variable)(KEY_VARIABLE);
         let is_openai = key.is_some() || self.endpoint.is_some();
         let model = self.model.take().or_else(|| {
-            let default = || default_model("openai", &ibeam_agent::clock::today());
+            let default = || default_model("openai", &ibeam_agent::clock::utc_date());
             let model = is_openai.then(default).flatten()?;
             Some(model.to_owned())
         });

@@ -143,7 +143,8 @@ fn a_model_without_a_provider_belongs_to_openai() {
     of("gpt-5-codex", "openai/gpt-5-codex");
     of("claude-sonnet-4-5", "claude-sonnet-4-5");
     of("groq/llama", "groq/llama");
-    let usual = format!("--model=openai/{}", default_model("openai", &ibeam_agent::clock::today()).unwrap());
+    let usual =
+        format!("--model=openai/{}", default_model("openai", &ibeam_agent::clock::utc_date()).unwrap());
     check_with(&["exec", "x"], Some("k"), &[common[0], common[1], &usual, "--api-key=k", "--", "x"]);
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn record(workspace: &Workspace, turns: usize) -> SessionId {
             session.flush().unwrap();
         }
     };
-    append(EventKind::SessionStarted(Box::new(SessionStarted {
+    append(EventKind::RunStarted(Box::new(RunStarted {
         session_id: id,
         cwd: workspace.path().to_owned(),
         model: ModelInfo { provider: "p".to_owned(), id: "m".to_owned(), display: "M".to_owned() },

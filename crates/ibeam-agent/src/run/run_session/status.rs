@@ -1,6 +1,6 @@
 //! Facts about an open session, such as whether it is worth keeping.
 
-use ibeam_protocol::{Failure, PermissionMode, SessionId, SessionStarted};
+use ibeam_protocol::{Failure, PermissionMode, RunStarted, SessionId};
 
 use super::RunSession;
 use crate::app::AppContext;
@@ -13,7 +13,7 @@ impl RunSession<'_> {
     }
 
     /// Returns the head of the next run.
-    pub fn head(&self) -> &SessionStarted {
+    pub fn head(&self) -> &RunStarted {
         &self.run.head
     }
 

@@ -86,7 +86,7 @@ fn another_failure_ends_the_run() {
 #[test]
 fn no_other_model_takes_over_in_an_answer_whose_text_is_recorded() {
     let deltas = vec![ModelEvent::TextDelta("half ".to_owned())];
-    let with_call = vec![ModelEvent::TextDelta("half ".to_owned()), ModelEvent::ToolCallStarted];
+    let with_call = vec![ModelEvent::TextDelta("half ".to_owned()), ModelEvent::ToolCallAnnounced];
     let (fixture, _) = chain(vec![vec![Reply::BreakOff(with_call, unavailable(Retry::Fast))], vec![]]);
     check(&fixture, "Started User Text(half ) Failed(rate_limited)");
     // The continuation is another request.

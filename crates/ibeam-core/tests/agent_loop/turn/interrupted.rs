@@ -75,7 +75,7 @@ fn each_answer_of_a_run_may_be_continued_once() {
 /// The rest of the call is unknown, so the answer cannot be continued.
 #[test]
 fn an_answer_that_breaks_off_after_a_call_began_is_not_continued() {
-    let events = vec![ModelEvent::TextDelta("one ".to_owned()), ModelEvent::ToolCallStarted];
+    let events = vec![ModelEvent::TextDelta("one ".to_owned()), ModelEvent::ToolCallAnnounced];
     check(
         &fixture(vec![broken_reply_after(events, Retry::Fast), text_reply(&["never"])]),
         "Started User Text(one ) Failed(provider)",
@@ -83,7 +83,7 @@ fn an_answer_that_breaks_off_after_a_call_began_is_not_continued() {
     // Without any text the request is simply repeated.
     check(
         &fixture(vec![
-            broken_reply_after(vec![ModelEvent::ToolCallStarted], Retry::Fast),
+            broken_reply_after(vec![ModelEvent::ToolCallAnnounced], Retry::Fast),
             text_reply(&["ok"]),
         ]),
         "Started User Retrying(1) Text(ok) Answer Completed",

@@ -306,7 +306,7 @@ impl Decoder {
             }
             BlockType::RedactedThinking => BlockContent::Redacted(block.data.unwrap_or_default()),
             BlockType::ToolUse => {
-                out.push(ModelEvent::ToolCallStarted);
+                out.push(ModelEvent::ToolCallAnnounced);
                 let caller =
                     block.caller.filter(|caller| caller.get("type").is_some_and(|kind| kind != "direct"));
                 let draft = CallDraft {

@@ -263,7 +263,7 @@ impl Decoder {
             BlockContent::Redacted(data) => self.state.limits.count(data)?,
             BlockContent::Call(call) => {
                 self.state.limits.count(&call.arguments)?;
-                out.push(ModelEvent::ToolCallStarted);
+                out.push(ModelEvent::ToolCallAnnounced);
             }
             BlockContent::ServerCall { raw, input } => {
                 self.state.limits.count(input)?;

@@ -171,7 +171,7 @@ impl Decoder {
             return Ok(());
         }
         if self.calls.is_empty() {
-            out.push(ModelEvent::ToolCallStarted);
+            out.push(ModelEvent::ToolCallAnnounced);
         }
         let (id, name) = (string_or_empty(call.id), string_or_empty(function.name));
         self.state.limits.count(&id)?;

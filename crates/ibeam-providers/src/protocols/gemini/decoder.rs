@@ -269,7 +269,7 @@ impl Decoder {
             self.push_signature(signature)?;
         }
         if is_start {
-            out.push(ModelEvent::ToolCallStarted);
+            out.push(ModelEvent::ToolCallAnnounced);
             let id = string_or_empty(call.id);
             for content in [&id, &name] {
                 self.state.limits.count(content)?;

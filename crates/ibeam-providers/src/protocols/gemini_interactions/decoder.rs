@@ -195,7 +195,7 @@ impl Decoder {
             StepContent::Thought { summary, .. } => {
                 summary.iter().for_each(|item| push_event(text_of(item), ModelEvent::ThinkingDelta, out));
             }
-            StepContent::Call { .. } => out.push(ModelEvent::ToolCallStarted),
+            StepContent::Call { .. } => out.push(ModelEvent::ToolCallAnnounced),
             StepContent::Other(_) => {}
         }
         self.steps.push(StepState { index, content });

@@ -116,7 +116,7 @@ impl Decoder {
         let text = self.text_calls.flush();
         self.add_text(text, out);
         if self.calls.is_empty() {
-            out.push(ModelEvent::ToolCallStarted);
+            out.push(ModelEvent::ToolCallAnnounced);
         }
         let function = call.function.unwrap_or_default();
         let (arguments, arguments_repaired) = function.arguments();

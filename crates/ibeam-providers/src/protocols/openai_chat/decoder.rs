@@ -207,7 +207,7 @@ impl Decoder {
         for call in calls {
             self.flush_buffered_text(out);
             if self.calls.is_empty() {
-                out.push(ModelEvent::ToolCallStarted);
+                out.push(ModelEvent::ToolCallAnnounced);
             }
             self.calls.add(call, repaired, &mut self.state.limits)?;
         }

@@ -212,7 +212,7 @@ impl Decoder {
     fn push_item(&mut self, item: ItemState, out: &mut Vec<ModelEvent>) -> Result<usize, ResponseError> {
         self.state.limits.count_part()?;
         if item.kind == ItemKind::FunctionCall {
-            out.push(ModelEvent::ToolCallStarted);
+            out.push(ModelEvent::ToolCallAnnounced);
         }
         self.items.push(item);
         Ok(self.items.len() - 1)

@@ -10,21 +10,8 @@ use ibeam_agent::run_options::{RunOptions, WorkMode};
 /// The flags of keys of the configuration that decide what commands may do.
 const SANDBOX_SETTINGS: &[&str] =
     &["--allow", "--allow-net", "--allow-socket", "--approval", "--ask", "--deny", "--sandbox"];
-/// The other flags of keys of the configuration that runs of a fleet get.
-const RUN_SETTINGS: &[&str] = &[
-    "--background",
-    "--ca-file",
-    "--client-cert",
-    "--client-key",
-    "--effort",
-    "--max-cost",
-    "--max-tokens",
-    "--max-tool-calls",
-    "--max-turns",
-    "--model",
-    "--thinking-budget",
-    "--timeout",
-];
+/// The flags of keys of the configuration that runs of a fleet do not get. They get all others.
+const OWN_SETTINGS: &[&str] = &["--ephemeral", "--from-recording", "--lang", "--verbose"];
 
 /// The flags of the processes of a fleet.
 pub(super) struct ForwardedFlags {
@@ -45,14 +32,14 @@ fn sandbox_flags(options: &RunOptions) -> Vec<OsString> {
     let mut list = FlagList::default();
     list.switch("--force", options.force);
     list.switch("--trust", options.trust);
-    list.settings(options, SANDBOX_SETTINGS);
+    list.settings(options, |flag| SANDBOX_SETTINGS.contains(&flag));
     list.paths("--add-dir", &options.add_dir);
     list.0
 }
 
 fn run_flags(options: &RunOptions) -> Vec<OsString> {
     let mut list = FlagList::default();
-    list.settings(options, RUN_SETTINGS);
+    list.settings(options, |flag| !SANDBOX_SETTINGS.contains(&flag) && !OWN_SETTINGS.contains(&flag));
     list.texts("--fallback-model", &options.fallback_model);
     list.texts("--without", &options.without);
     list.text("--mode", Some(options.mode).filter(|mode| mode.is_read_only()).map(WorkMode::name).as_ref());
@@ -77,8 +64,8 @@ fn run_flags(options: &RunOptions) -> Vec<OsString> {
 struct FlagList(Vec<OsString>);
 
 impl FlagList {
-    fn settings(&mut self, options: &RunOptions, flags: &[&str]) {
-        self.0.extend(options.setting_flags(|flag| flags.contains(&flag)).map(OsString::from));
+    fn settings(&mut self, options: &RunOptions, is_used: impl Fn(&str) -> bool) {
+        self.0.extend(options.setting_flags(is_used).map(OsString::from));
     }
 
     fn switch(&mut self, name: &str, is_given: bool) {

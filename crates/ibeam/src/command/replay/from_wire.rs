@@ -6,8 +6,8 @@ use ibeam_protocol::run::Denial;
 use ibeam_protocol::tool_output::ShellOutput;
 use ibeam_protocol::{
     Attachment, BackgroundEnd, ClassCosts, EventKind, KeySource, Limits, ModelFallback, ModelInfo,
-    ModelTotals, Notice, PermissionMode, Reason, RunFinished, RunOutcome, RunTotals, Sandbox, SessionId,
-    SessionStarted, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
+    ModelTotals, Notice, PermissionMode, Reason, RunFinished, RunOutcome, RunStarted, RunTotals, Sandbox,
+    SessionId, ToolCall, ToolFailure, ToolOutcome, ToolOutput, Usage,
 };
 use ibeam_wire::tool::{self, CallArm, Tool};
 use ibeam_wire::{
@@ -32,7 +32,7 @@ pub(super) fn time_of(event: &Event) -> Option<u64> {
 /// A message that describes what is wrong with the event.
 pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<EventKind>, String> {
     Ok(Some(match event {
-        Event::Init(init) => EventKind::SessionStarted(Box::new(session_started(*init)?)),
+        Event::Init(init) => EventKind::RunStarted(Box::new(run_started(*init)?)),
         Event::User(user) => {
             let entries = user.ibeam.map(|ibeam| ibeam.attachments).unwrap_or_default();
             let attachment =
@@ -68,9 +68,9 @@ pub(super) fn to_event(event: Event, new_text: &mut NewText) -> Result<Option<Ev
 }
 
 /// Returns the start of a run. The stream has only a part of its fields; the others have default values.
-fn session_started(init: InitEvent) -> Result<SessionStarted, String> {
+fn run_started(init: InitEvent) -> Result<RunStarted, String> {
     let InitEvent { api_key_source, cwd, session_id, model, permission_mode, tools, ibeam, .. } = init;
-    Ok(SessionStarted {
+    Ok(RunStarted {
         session_id: parse_session_id(&session_id)?,
         cwd: cwd.into(),
         model: ModelInfo { provider: String::new(), id: String::new(), display: model },

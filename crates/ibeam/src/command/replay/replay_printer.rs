@@ -81,7 +81,7 @@ impl<'a> ReplayPrinter<'a> {
     pub(super) fn show(&mut self, event: Option<&Event>, line: &[u8]) -> Result<(), ReplayEnd> {
         let kind = event.map(|event| &event.kind);
         match kind {
-            Some(EventKind::SessionStarted(head)) => self.begin_run(head.message_turn > 1)?,
+            Some(EventKind::RunStarted(head)) => self.begin_run(head.message_turn > 1)?,
             _ if self.runs == 0 => self.begin_run(false)?,
             _ => {}
         }

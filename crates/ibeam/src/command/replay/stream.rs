@@ -60,7 +60,7 @@ pub(super) fn play(
                 return Err(damaged(source, number, message));
             }
         };
-        if matches!(&event, Some(event) if matches!(event.kind, EventKind::SessionStarted(_))) {
+        if matches!(&event, Some(event) if matches!(event.kind, EventKind::RunStarted(_))) {
             replay_printer.write_rest(&reader.rest())?;
         }
         if let Some(start) = event.as_ref().and_then(|event| reader.start_of_turn(event)) {

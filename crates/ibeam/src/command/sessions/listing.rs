@@ -14,7 +14,7 @@ use ibeam_agent::app::AppContext;
 use ibeam_agent::reports::session_report::{read_events, stored_bytes, stored_sessions, summary_json};
 use ibeam_agent::run::session_error_reason;
 use ibeam_agent::session_name::short_id;
-use ibeam_agent::session_texts::{size_text, time_text, title_text};
+use ibeam_agent::session_texts::{size_text, title_text, utc_time_text};
 use ibeam_agent::stderr;
 
 /// The number of characters around a match that are printed.
@@ -27,7 +27,7 @@ pub(super) fn list(app: &AppContext, all: bool, json: bool, stdout: &mut File) -
     let sessions = stored_sessions(app, all)?;
     for session in &sessions {
         let bytes = stored_bytes(app, session.id)?;
-        let (id, updated) = (short_id(session.id), time_text(session.updated_ms));
+        let (id, updated) = (short_id(session.id), utc_time_text(session.updated_ms));
         let (size, title) = (size_text(bytes), title_text(&app.base.catalogue, session));
         let directory = if all { format!("  [{}]", session.cwd.display()) } else { String::new() };
         text.push_str(&format!("{id}  {updated}  {size:>8}  {title}{directory}\n"));
@@ -61,7 +61,7 @@ pub(super) fn search(
         let Some(excerpt) = excerpt.or_else(|| excerpt_around(session.title.as_deref()?, &wanted)) else {
             continue;
         };
-        let (id, updated) = (short_id(session.id), time_text(session.updated_ms));
+        let (id, updated) = (short_id(session.id), utc_time_text(session.updated_ms));
         text.push_str(&format!(
             "{id}  {updated}  {}\n    {excerpt}\n",
             title_text(&app.base.catalogue, session)

@@ -20,7 +20,7 @@ use ibeam_agent::clock::now_ms;
 use ibeam_agent::reports::session_report::stored_sessions;
 use ibeam_agent::run::{policy_rules, run_git_command, session_error_reason, session_options};
 use ibeam_agent::session_name::short_id;
-use ibeam_agent::session_texts::{size_text, time_text, title_text};
+use ibeam_agent::session_texts::{size_text, title_text, utc_time_text};
 use ibeam_agent::stderr;
 
 const MS_PER_DAY: u64 = 24 * 60 * 60 * 1000;
@@ -168,7 +168,8 @@ fn line(app: &AppContext, id: SessionId, session: Option<&SessionSummary>) -> St
         // The header of the session is damaged.
         None => format!("{id}  {size}\n"),
         Some(session) => {
-            let (updated, title) = (time_text(session.updated_ms), title_text(&app.base.catalogue, session));
+            let (updated, title) =
+                (utc_time_text(session.updated_ms), title_text(&app.base.catalogue, session));
             format!("{id}  {updated}  {size:>8}  {title}\n")
         }
     }

@@ -151,7 +151,7 @@ impl Session {
     ///
     /// # Errors
     /// The errors of `flush`, and `Removed`.
-    pub fn checkpoint(&mut self) -> Result<(), SessionError> {
+    pub fn begin_sync(&mut self) -> Result<(), SessionError> {
         let flushed = self.flush();
         let started = self.start_sync();
         let done = self.prefer_removed_error(flushed.and(started));
