@@ -73,11 +73,14 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
                 .failure_is("the embedded model could not be set up; the tests that need it print SKIP"),
         );
     }
+    // The sweeps leave a third of the cores idle, so the suites run beside them rather than beside the tests.
+    let follows: &[&'static str] = if gate.sample.is_none() { &["distribution"] } else { &[] };
+    steps.extend(distribution(gate));
     for (key, words, memory) in SUITES {
-        let step =
-            Step::new(key, format!("cargo xtask {words}"), Load::Waits).after(&["build"]).memory(*memory);
-        steps.push(step);
+        let step = Step::new(key, format!("cargo xtask {words}"), Load::Waits).after(&["build"]);
+        steps.push(step.follows(follows).memory(*memory));
     }
+    steps.extend(sweeps(gate));
     steps.push(tests(gate));
     steps.extend([
         Step::new(
@@ -93,12 +96,10 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
             Load::Cores,
         )
         .memory(4096),
-        // Late, when the build of the distribution leaves a core idle.
         Step::new("additions", "cargo xtask additions", Load::Core).follows(&["clippy"]).memory(2048),
         Step::new("doc-tests", format!("cargo test --workspace --doc --locked {features}"), Load::Cores)
             .after(&["build"]),
     ]);
-    steps.extend(sweeps(gate));
     steps.push(Step::new("tests-alone", "cargo xtask run-tests --alone", Load::Alone).after(&["build"]));
     if gate.has_model {
         steps.push(
@@ -121,6 +122,19 @@ fn tests(gate: &Gate) -> Step {
     }
 }
 
+/// Returns the steps that build the distribution and measure it, which only the complete gate has.
+fn distribution(gate: &Gate) -> Vec<Step> {
+    if gate.sample.is_some() {
+        return Vec::new();
+    }
+    // Instructions are counted, so other steps do not change the figures.
+    let size = Step::new("size", "cargo xtask size --without-engine", Load::Core);
+    vec![
+        Step::new("distribution", "cargo xtask dist", Load::Core).memory(4096),
+        size.after(&["build", "distribution"]),
+    ]
+}
+
 /// Returns the steps with thousands of processes. The complete gate runs them with the distribution, which starts many
 /// times as fast as a debug build.
 fn sweeps(gate: &Gate) -> Vec<Step> {
@@ -128,15 +142,7 @@ fn sweeps(gate: &Gate) -> Vec<Step> {
     let distribution = gate.programs.with_file_name("dist").join("ibeam");
     let (needed, program) = match gate.sample {
         Some(_) => ("build", String::new()),
-        None => {
-            // One process, since the tests run meanwhile.
-            let build = Step::new("distribution", "cargo xtask dist", Load::Core);
-            steps.push(build.env("CARGO_BUILD_JOBS", "1").memory(4096));
-            // Instructions are counted, so other steps do not change the figures.
-            let size = Step::new("size", "cargo xtask size --without-engine", Load::Core);
-            steps.push(size.after(&["build", "distribution"]));
-            ("distribution", format!(" --bin {}", distribution.display()))
-        }
+        None => ("distribution", format!(" --bin {}", distribution.display())),
     };
     let sweep = |key: &'static str, words: &str, load: Load| {
         Step::new(key, format!("cargo xtask {words}{program}"), load).after(&["build", needed])
