@@ -160,7 +160,10 @@ fn check_session(app: &AppContext) -> Result<(), Reason> {
         {
             Err(Reason::UnknownSession { session: name.clone() })
         }
-        SessionTarget::New | SessionTarget::Newest | SessionTarget::Named(_) => Ok(()),
+        SessionTarget::New
+        | SessionTarget::Newest
+        | SessionTarget::Named(_)
+        | SessionTarget::Before { .. } => Ok(()),
     }
 }
 

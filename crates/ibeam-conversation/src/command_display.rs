@@ -1,7 +1,7 @@
 //! The place where commands of a conversation print, which the inline screen and line mode are.
 
 use futures_util::future::BoxFuture;
-use ibeam_tui::{Color, Line, Style, TuiLine};
+use ibeam_tui::{Color, DialogReply, Line, Style, TuiLine};
 
 use super::session_list::ChosenSession;
 use super::transcript_view::StoredConversation;
@@ -38,6 +38,18 @@ pub(super) trait CommandDisplay {
         process: &RunProcess<'_>,
         notice: Option<String>,
     ) -> Result<Option<ChosenSession>, RunError>;
+
+    /// Lets the person choose one of `choices`. With `against_text`, what is typed as text is no answer.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    fn choose(
+        &self,
+        process: &RunProcess<'_>,
+        title: String,
+        choices: Vec<String>,
+        against_text: bool,
+    ) -> Result<DialogReply, RunError>;
 
     /// Returns the keys that help lists.
     fn keys(&self) -> &'static [TuiLine<'static>] {

@@ -11,7 +11,7 @@ use ibeam_providers::Effort;
 use ibeam_tui::{Candidate, Style, TuiLine};
 
 use super::command_display::INFORMATION;
-use super::person_commands::{CommandContext, CommandEnd, Reopening};
+use super::person_commands::{CommandContext, CommandEnd, Reopening, RequestedUndo};
 use super::session_status::status;
 use super::transcript_view::StoredConversation;
 
@@ -63,10 +63,10 @@ const COMMANDS: &[ConversationCommand] = &[
         .with_aliases(&["help", "?"]),
     ConversationCommand::new(
         "/model",
-        sentence_text!("list the models, or change to NAME"),
+        sentence_text!("choose the model, or change to NAME"),
         Decide(|context, model| {
             match model {
-                None => context.list_models()?,
+                None => context.choose_model()?,
                 Some(model) => context.set_model(model),
             }
             Ok(CommandEnd::Done)
@@ -76,13 +76,13 @@ const COMMANDS: &[ConversationCommand] = &[
     ConversationCommand::new(
         "/mode",
         sentence_text!("change the mode: agent, plan, ask"),
-        Decide(|context, mode| Ok(context.set_mode(mode))),
+        Decide(|context, mode| context.set_mode(mode)),
     )
     .with_value(),
     ConversationCommand::new(
         "/effort",
         sentence_text!("change how much the model reasons"),
-        Decide(|context, effort| Ok(context.set_effort(effort))),
+        Decide(|context, effort| context.set_effort(effort)),
     )
     .with_value(),
     ConversationCommand::new(
@@ -108,18 +108,31 @@ const COMMANDS: &[ConversationCommand] = &[
     ConversationCommand::new(
         "/undo",
         sentence_text!("restore the files as before the last turn, or before turn N"),
-        Decide(|context, turn| {
-            let Some(turn) = context.turn(turn) else { return Ok(CommandEnd::Done) };
-            let target = turn.map_or(UndoTarget::LastTurn, |turn| UndoTarget::Turn(turn.get()));
-            Ok(context.reopen_after_undo(target))
+        Decide(|context, described| {
+            let undo = context.requested_undo(described);
+            Ok(undo.map_or(CommandEnd::Done, |undo| context.reopen_after_undo(undo)))
         }),
     )
     .with_value(),
     ConversationCommand::new(
         "/redo",
         sentence_text!("take back the last /undo"),
-        Decide(|context, _| Ok(context.reopen_after_undo(UndoTarget::LastUndo))),
-    ),
+        Decide(|context, described| {
+            let force = described == Some("--force");
+            if described.is_some() && !force {
+                context.print_error(&TuiLine::NoArgument { name: "/redo" });
+                return Ok(CommandEnd::Done);
+            }
+            Ok(context.reopen_after_undo(RequestedUndo { target: UndoTarget::LastUndo, force }))
+        }),
+    )
+    .with_value(),
+    ConversationCommand::new(
+        "/rewind",
+        sentence_text!("go back to an earlier prompt: the conversation, the files, or both"),
+        Decide(|context, _| context.rewind()),
+    )
+    .reading_the_session(),
     ConversationCommand::new(
         "/diff",
         sentence_text!("what this session changed in files, or turn N did"),

@@ -5,33 +5,39 @@ use std::future::pending;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::{Approver, Steering};
+use ibeam_core::{Approver, OutputObserver, Steering};
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Failure, Reason, Signal, UserPrompt, sentence};
-use ibeam_tui::{Color, EscapeEffect, Style, TuiLine};
+use ibeam_protocol::{Failure, PermissionMode, Reason, Signal, UserPrompt, sentence};
+use ibeam_tui::{Color, DialogReply, EscapeEffect, Style, TuiLine};
 
 use super::command_display::{CommandDisplay, INFORMATION};
 use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
 use super::person_commands::{CommandContext, CommandEnd, Reopening};
 use super::report_commands::{changed_app, undo_between};
 use super::session_list::ChosenSession;
-use super::session_status::status_line;
+use super::session_status::{StatusItem, status_line};
 use super::shell_command::run_shell;
 use super::start_dialog::StartDialog;
 use super::{InteractiveStart, command_table, model_setup, trust_question};
 use ibeam_agent::app::AppContext;
+use ibeam_agent::git::repository_root;
 use ibeam_agent::prompt::Prompt;
+use ibeam_agent::run::MentionedFiles;
 use ibeam_agent::run::front_end::FrontEnd;
 use ibeam_agent::run::policy_rules::build_policy;
 use ibeam_agent::run::prepare::permission_mode;
 use ibeam_agent::run::run_process::RunProcess;
 use ibeam_agent::run::run_session::RunSession;
 use ibeam_agent::run::sandbox::RunSandbox;
-use ibeam_agent::run::session_opener::SessionTarget;
+use ibeam_agent::run::session_opener::{SessionTarget, is_ephemeral};
 use ibeam_agent::run::subagents::SubagentObserver;
 use ibeam_agent::run_error::RunError;
-use ibeam_agent::run_options::RunOptions;
+use ibeam_agent::run_options::{RunOptions, WorkMode};
+use ibeam_agent::session_name::short_id;
 use ibeam_agent::{model, stderr};
+
+/// The prompt that follows a plan which the person accepts. It is for the model.
+const CARRY_OUT: &str = "Carry out the plan.";
 
 /// The place where a person reads and types.
 pub(super) trait PersonScreen {
@@ -54,6 +60,11 @@ pub(super) trait PersonScreen {
 
     /// Returns what receives the events of sub-agents while they run.
     fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
+        None
+    }
+
+    /// Returns what receives the output of commands while they run.
+    fn output_observer(&self, _: &Arc<AppContext>) -> Option<Arc<dyn OutputObserver>> {
         None
     }
 
@@ -83,11 +94,19 @@ pub(super) trait PersonScreen {
     /// Shows the last turns of a session that is resumed.
     fn show_past(&self, _: &AppContext, _: &RunSession<'_>) {}
 
+    /// Puts a text into the input, where the screen has one that can be edited.
+    fn set_input(&self, _: &str) {}
+
     /// Shows whether a turn runs.
     fn set_busy(&self, _: bool) {}
 
     /// Receives the end of each turn, after its failure was printed.
     fn on_turn_end(&self) {}
+
+    /// Whether the person has typed the next prompt already.
+    fn has_waiting_prompt(&self) -> bool {
+        false
+    }
 
     /// Whether the person has asked to leave during a turn.
     fn is_leaving(&self) -> bool {
@@ -103,6 +122,7 @@ struct PersonFrontEnd<Q> {
     approver: Arc<PersonApprover<Q>>,
     steering: Arc<dyn Steering>,
     subagent_observer: Option<Arc<dyn SubagentObserver>>,
+    output_observer: Option<Arc<dyn OutputObserver>>,
 }
 
 impl<Q: Questioner + 'static> FrontEnd for PersonFrontEnd<Q> {
@@ -112,6 +132,10 @@ impl<Q: Questioner + 'static> FrontEnd for PersonFrontEnd<Q> {
 
     fn subagent_observer(&self) -> Option<Arc<dyn SubagentObserver>> {
         self.subagent_observer.clone()
+    }
+
+    fn output_observer(&self) -> Option<Arc<dyn OutputObserver>> {
+        self.output_observer.clone()
     }
 
     fn steering(&self) -> Arc<dyn Steering> {
@@ -188,7 +212,12 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     fn begin_with(&mut self, target: &SessionTarget) -> Result<(), RunError> {
         // After a failed opening, the person chooses another session.
         if !std::mem::replace(&mut self.is_welcomed, true) {
-            self.screen.show_welcome(&self.process.app.base.catalogue);
+            let (app, screen) = (&self.process.app, &self.screen);
+            screen.show_welcome(&app.base.catalogue);
+            if repository_root(&app.workspace).is_none() {
+                let line = app.base.catalogue.line(&TuiLine::WithoutUndo);
+                screen.display().print(Style::DIM, &line);
+            }
         }
         let dialog = self.dialog();
         if !trust_question::ask(&mut self.process, &self.options, &dialog, EscapeEffect::Leaves)?
@@ -239,6 +268,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             approver: Arc::new(PersonApprover::new(app, questioner, policy, self.answers.clone())),
             steering: self.screen.steering(&app.base.catalogue),
             subagent_observer: self.screen.subagent_observer(),
+            output_observer: self.screen.output_observer(app),
         };
         let prompt = Prompt { blocks: self.waiting.iter().cloned().collect(), notice: None };
         RunSession::open(self.process.clone(), target, model, sandbox, &prompt, &front_end)
@@ -254,15 +284,27 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             };
             let (id, previous) = (session.id(), session.reopening_target());
             session.close(Ok(()))?;
-            if let Some(target) = next.undo {
-                self.outputs.extend(undo_between(&self.process, self.screen.display(), id, target)?);
-            }
-            session = self.reopen(&next, &previous)?;
+            session = match next.undo {
+                None => self.reopen(&next, &previous)?,
+                Some(undo) => match undo_between(&self.process, self.screen.display(), id, undo)? {
+                    Some(output) => {
+                        self.outputs.push(output);
+                        self.reopen(&next, &previous)?
+                    }
+                    // The conversation stays with its files.
+                    None => self.open_previous(Arc::clone(&self.process.app), &previous)?,
+                },
+            };
         }
     }
 
     fn leave(&self, session: RunSession<'_>, outcome: Result<(), RunError>) -> Result<(), RunError> {
         self.screen.on_leave();
+        let app = &self.process.app;
+        if !session.is_unused() && !is_ephemeral(app) {
+            let command = format!("ibeam resume {}", short_id(session.id()));
+            stderr::write_line(&app.base.catalogue.line(&TuiLine::ResumeWith { command: &command }));
+        }
         session.close(outcome)
     }
 
@@ -296,6 +338,10 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
                 if next.shows_past {
                     self.screen.show_past(&self.process.app, &session);
                 }
+                if let Some(text) = &next.input {
+                    self.screen.set_input(text);
+                }
+                self.waiting = self.waiting.take().or_else(|| next.prompt.clone());
                 self.screen.display().print(INFORMATION, &status_line(&session, next.printed));
                 Ok(session)
             }
@@ -316,6 +362,32 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
         self.options = app.base.options.clone();
         self.process.app = app;
         self.open(previous)
+    }
+
+    /// Offers to carry out the plan of the turn that has ended; `None` if the person goes on planning.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    fn offer_to_carry_out(&mut self, session: &RunSession<'a>) -> Result<Option<Reopening>, RunError> {
+        if is_ephemeral(&self.process.app) || self.screen.has_waiting_prompt() {
+            return Ok(None);
+        }
+        let catalogue = &self.process.app.base.catalogue;
+        let question = catalogue.line(&TuiLine::PlanQuestion);
+        let choices =
+            [TuiLine::PlanContinue, TuiLine::PlanCarryOut].map(|line| catalogue.line(&line)).to_vec();
+        let reply = self.screen.display().choose(&self.process, question, choices, true)?;
+        if reply != DialogReply::Choice(1) {
+            return Ok(None);
+        }
+        self.options.mode = WorkMode::Agent;
+        Ok(Some(Reopening {
+            target: session.reopening_target(),
+            is_other: false,
+            prompt: Some(CARRY_OUT.to_owned()),
+            printed: StatusItem::Mode,
+            ..Reopening::of_new_session()
+        }))
     }
 
     /// Runs prompts and commands until the person leaves, or opens another session.
@@ -353,7 +425,7 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             }
             let mut prompt = UserPrompt::from(vec![text]);
             match session.attach_mentioned(&mut prompt) {
-                Ok(()) => {}
+                Ok(mentions) => print_mentions(display, session.app(), &mentions),
                 Err(failure) if matches!(failure.reason, Reason::Usage { .. }) => {
                     session.report(&failure.into());
                     continue;
@@ -365,15 +437,39 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
             let ended = session.run_prompt(prompt, None, pending());
             self.screen.set_busy(false);
             match ended {
-                Ok(()) => {}
+                Ok(()) => {
+                    self.screen.on_turn_end();
+                    if session.head().permission_mode == PermissionMode::Plan
+                        && !self.screen.is_leaving()
+                        && let Some(next) = self.offer_to_carry_out(session)?
+                    {
+                        return Ok(Some(next));
+                    }
+                }
                 Err(failed) if session.must_close(&failed) => return Err(failed),
-                Err(failed) => report_ended(session, &failed),
+                Err(failed) => {
+                    report_ended(session, &failed);
+                    self.screen.on_turn_end();
+                }
             }
-            self.screen.on_turn_end();
             if self.screen.is_leaving() {
                 return Ok(None);
             }
         }
+    }
+}
+
+/// Prints the files that a prompt names as `@PATH`: those that the model gets, and those that do not exist.
+fn print_mentions(screen: &dyn CommandDisplay, app: &AppContext, mentions: &MentionedFiles) {
+    let catalogue = &app.base.catalogue;
+    let names = |names: &[String]| names.iter().map(|name| format!("@{name}")).collect::<Vec<_>>().join(", ");
+    if !mentions.attached.is_empty() {
+        let line = TuiLine::Attached { names: &names(&mentions.attached) };
+        screen.print(Style::DIM, &catalogue.line(&line));
+    }
+    if !mentions.missing.is_empty() {
+        let line = TuiLine::NotAttached { names: &names(&mentions.missing) };
+        screen.print(Style::color(Color::Yellow), &catalogue.line(&line));
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use futures_util::future::BoxFuture;
-use ibeam_core::Steering;
+use ibeam_core::{OutputObserver, Steering};
 use ibeam_output::Catalogue;
 use ibeam_protocol::Failure;
 use ibeam_tui::{
@@ -22,6 +22,7 @@ use super::file_index::FileIndex;
 use super::inline_approver::InlineQuestioner;
 use super::inline_input::{InputThread, PromptHistory};
 use super::inline_screen::{InlineScreen, InlineSteering, InlineWriter, SharedStdout};
+use super::output_line::OutputLines;
 use super::start_dialog::InlineDialog;
 use super::transcript_view::StoredConversation;
 use crate::terminal_palette::{asked_palette, stated_palette};
@@ -54,6 +55,7 @@ pub(super) fn run_inline(
         history: history.load(),
         commands: Vec::new(),
         list_files: list_files(app),
+        title: terminal_title(app),
     };
     let ui = Ui::new(Screen::new(out.clone(), terminal_traits(), width, height), options);
     let screen = Arc::new(InlineScreen::new(ui));
@@ -147,6 +149,10 @@ impl PersonScreen for Arc<InlineScreen> {
         Some(Arc::clone(self) as _)
     }
 
+    fn output_observer(&self, app: &Arc<AppContext>) -> Option<Arc<dyn OutputObserver>> {
+        Some(Arc::new(OutputLines::new(Self::clone(self), Arc::clone(app))))
+    }
+
     fn next_prompt(&self) -> BoxFuture<'_, Result<Option<String>, Failure>> {
         Box::pin(async { Ok(InlineScreen::next_prompt(self).await) })
     }
@@ -179,8 +185,19 @@ impl PersonScreen for Arc<InlineScreen> {
         self.with(|ui| drop(ui.show_past(&events, hidden, Instant::now())));
     }
 
+    fn set_input(&self, text: &str) {
+        self.with(|ui| {
+            ui.set_input(text);
+            drop(ui.draw(Instant::now()));
+        });
+    }
+
     fn set_busy(&self, is_busy: bool) {
         set_busy(self, is_busy);
+    }
+
+    fn has_waiting_prompt(&self) -> bool {
+        self.with(|ui| ui.has_waiting_prompt()).unwrap_or(true)
     }
 
     fn is_leaving(&self) -> bool {
@@ -195,6 +212,12 @@ impl PersonScreen for Arc<InlineScreen> {
 /// Shows whether something runs. A failure of the terminal shows in the next event.
 pub(super) fn set_busy(screen: &InlineScreen, is_busy: bool) {
     screen.with(|ui| drop(ui.set_busy(is_busy, Instant::now())));
+}
+
+/// Returns the title of the terminal: the program and the directory. The console of Linux has none.
+fn terminal_title(app: &AppContext) -> Option<String> {
+    let directory = app.workspace.file_name().unwrap_or(app.workspace.as_os_str()).to_string_lossy();
+    (variable("TERM").as_deref() != Some("linux")).then(|| format!("ibeam · {directory}"))
 }
 
 /// Returns what the variables state about the terminal. xterm and the console of Linux cut rows when they become

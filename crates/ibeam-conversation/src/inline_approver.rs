@@ -31,7 +31,7 @@ impl Drop for OpenQuestion<'_> {
 impl Questioner for InlineQuestioner {
     fn ask<'a>(&'a self, question: PersonQuestion<'a>) -> BoxFuture<'a, Reply> {
         Box::pin(async move {
-            let PersonQuestion { call, access, request, may_last, rule } = question;
+            let PersonQuestion { call, access, request, lasting } = question;
             let ApprovalRequest { rule: cause, reason, diff } = request;
             let cause = self.catalogue.question_cause(cause, reason);
             let mut body = vec![Line::new(Style::color(Color::Yellow), &cause)];
@@ -45,7 +45,7 @@ impl Questioner for InlineQuestioner {
                 // The call may have been stopped meanwhile.
                 let _ = sender.send(reply);
             });
-            let question = Question { call: call.id.clone(), body, change, may_last, rule, reply };
+            let question = Question { call: call.id.clone(), body, change, lasting, reply };
             let _open = OpenQuestion(&self.screen);
             self.screen.with(|ui| drop(ui.ask(question, Instant::now())));
             receiver.await.unwrap_or(Reply::Refuse)

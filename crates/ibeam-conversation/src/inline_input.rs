@@ -75,6 +75,7 @@ impl InputThread {
                 self.history.add(&prompt);
                 self.screen.input.notify_one();
             }
+            Action::Commanded => self.screen.input.notify_one(),
             Action::Interrupt => self.interrupt(),
             Action::Exit => {
                 self.screen.is_leaving.store(true, Ordering::Release);

@@ -11,12 +11,16 @@ use futures_util::future::{BoxFuture, FutureExt as _};
 use ibeam_core::Steering;
 use ibeam_output::{Catalogue, EventWriter};
 use ibeam_protocol::{Event, EventKind, SessionId, UserPrompt};
-use ibeam_tui::{Activity, Color, Line, PagerStart, PickerOptions, RawTerminal, Style, TuiLine, Ui};
+use ibeam_tui::{
+    Activity, Color, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line, PagerStart,
+    PickerOptions, RawTerminal, Style, TuiLine, Ui,
+};
 use tokio::sync::{Notify, oneshot};
 
 use super::command_display::{CommandDisplay, INFORMATION};
 use super::session_list::{self, ChosenSession};
 use super::transcript_view::StoredConversation;
+use super::typed_commands::with_typed_commands;
 use ibeam_agent::run::run_process::RunProcess;
 use ibeam_agent::run::run_session::RunSession;
 use ibeam_agent::run::subagents::SubagentObserver;
@@ -128,7 +132,7 @@ impl InlineScreen {
         let screen = Arc::clone(self);
         stderr::set_sink(Some(Arc::new(move |text| {
             let color = if text.starts_with("error: ") { Color::Red } else { Color::Yellow };
-            screen.print(Style::color(color), text);
+            screen.print(Style::color(color), &with_typed_commands(text));
         })));
         let screen = Arc::clone(self);
         ibeam_agent::process_end::set_terminal_restorer(Box::new(move || {
@@ -145,6 +149,30 @@ impl InlineScreen {
             }
             RawTerminal::restore();
         }));
+    }
+
+    /// Asks in the live rows, with the protection of the question and the effect of Esc, and returns the answer.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    pub(super) fn ask(
+        &self,
+        process: &RunProcess<'_>,
+        title: String,
+        input: DialogInput,
+        (guard, escape): (DialogGuard, EscapeEffect),
+    ) -> Result<DialogReply, RunError> {
+        if self.is_leaving.load(Ordering::Acquire) {
+            return Ok(DialogReply::Leave);
+        }
+        let (sender, answer) = oneshot::channel();
+        let reply = Box::new(move |reply| {
+            // The program may end meanwhile.
+            let _ = sender.send(reply);
+        });
+        let options = DialogOptions { title, input, guard, escape, reply };
+        self.with(|ui| drop(ui.show_dialog(options, Instant::now())));
+        Ok(process.wait(async { Ok(answer.await.unwrap_or(DialogReply::Leave)) })?)
     }
 
     fn is_full_screen(&self) -> bool {
@@ -226,7 +254,7 @@ impl CommandDisplay for InlineScreen {
 
     fn show_status(&self, session: &RunSession<'_>) {
         let (model, mode) = session.model_and_mode();
-        self.with(|ui| ui.set_status(model, mode));
+        self.with(|ui| ui.set_status(model, mode, session.context_window()));
     }
 
     fn request_compaction(&self) {
@@ -239,6 +267,17 @@ impl CommandDisplay for InlineScreen {
         notice: Option<String>,
     ) -> Result<Option<ChosenSession>, RunError> {
         pick_session(process, self, notice)
+    }
+
+    fn choose(
+        &self,
+        process: &RunProcess<'_>,
+        title: String,
+        choices: Vec<String>,
+        against_text: bool,
+    ) -> Result<DialogReply, RunError> {
+        let guard = if against_text { DialogGuard::AgainstText } else { DialogGuard::None };
+        self.ask(process, title, DialogInput::Choice(choices), (guard, EscapeEffect::GoesBack))
     }
 
     fn echo(&self, style: Style, text: &str) {

@@ -11,17 +11,20 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use ibeam_core::{ApprovalRequest, Steering};
-use ibeam_output::{ApprovalQuestion, Catalogue, EventWriter, Text, TextOptions, printable_lines};
+use ibeam_output::{
+    ApprovalQuestion, Catalogue, EventWriter, Text, TextOptions, escape_invisible, printable_lines,
+};
 use ibeam_protocol::{Event, EventKind, Failure, Reason, ToolOutcome, ToolOutput, UserPrompt};
-use ibeam_tui::{Choice, Line, Reply, ShownChanges, Style, TuiLine};
+use ibeam_tui::{Choice, DialogInput, DialogReply, Line, Reply, ShownChanges, Style, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
 use super::command_display::CommandDisplay;
 use super::conversation::{Conversation, PersonScreen};
 use super::person_approver::{PersonQuestion, Questioner};
 use super::session_list::{self, ChosenSession};
-use super::start_dialog::LineDialog;
+use super::start_dialog::{LineDialog, StartDialog, StartQuestion};
 use super::transcript_view::StoredConversation;
+use super::typed_commands::with_typed_commands;
 use super::{InteractiveStart, background_note, change_of, subject_of};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
@@ -71,6 +74,11 @@ pub(super) fn run_lines(
         };
         Box::new(ChangesOnce { writer, shown: shown_changes.clone() })
     });
+    stderr::set_sink(Some(Arc::new(|text| {
+        if rustix::termios::isatty(rustix::stdio::stderr()) {
+            stderr::write(&format!("{}\n", escape_invisible(&with_typed_commands(text))));
+        }
+    })));
     on_runtime(|runtime| {
         let process = RunProcess::start(runtime, app, RunKind::Interactive, startup, stdout, new_writer)?;
         let screen = LineScreen {
@@ -254,6 +262,11 @@ impl PersonScreen for LineScreen<'_> {
         drop(self.process.print_text(&StoredConversation::new(app, session.id()).last_turns_text()));
     }
 
+    /// A person who hears the lines one by one is not asked after each plan.
+    fn has_waiting_prompt(&self) -> bool {
+        true
+    }
+
     fn on_turn_end(&self) {
         if self.rings {
             stderr::write(BELL);
@@ -285,6 +298,17 @@ impl CommandDisplay for LineScreen<'_> {
     ) -> Result<Option<ChosenSession>, RunError> {
         notice.iter().for_each(|notice| stderr::write_line(notice));
         choose_session(process, &self.input)
+    }
+
+    fn choose(
+        &self,
+        process: &RunProcess<'_>,
+        title: String,
+        choices: Vec<String>,
+        _: bool,
+    ) -> Result<DialogReply, RunError> {
+        let question = StartQuestion::following(title, DialogInput::Choice(choices));
+        self.dialog(&process.app.base.catalogue).ask(process, question)
     }
 
     fn keys(&self) -> &'static [TuiLine<'static>] {
@@ -352,7 +376,7 @@ impl Questioner for LineQuestioner {
         Box::pin(async move {
             let subject = subject_of(question.call, question.access);
             let ApprovalRequest { rule, reason, diff } = question.request;
-            let choices = Choice::offered(question.may_last, question.rule.is_some());
+            let choices = question.lasting.choices();
             let change = change_of(question.call, question.access, diff);
             self.shown_changes.lock().add(question.call.id.clone(), &change);
             let mut text = proposed_lines(&self.catalogue, &change);
@@ -362,9 +386,9 @@ impl Questioner for LineQuestioner {
             if let Some(note) = background_note(&self.catalogue, question.call) {
                 text.push_str(&format!("{note}\n"));
             }
-            for choice in &choices {
-                let line = choice.line(question.rule.as_deref());
-                text.push_str(&format!("{} {}\n", choice.number(), self.catalogue.line(&line)));
+            for (number, choice) in (1..).zip(&choices) {
+                let line = choice.line(question.lasting.rule.as_deref());
+                text.push_str(&format!("{number} {}\n", self.catalogue.line(&line)));
             }
             let mut input = self.input.lock().await;
             let choice = loop {
@@ -380,6 +404,7 @@ impl Questioner for LineQuestioner {
             match choice {
                 Some(Choice::Once) => Reply::Once,
                 Some(Choice::ForSession) => Reply::ForSession,
+                Some(Choice::AllEdits) => Reply::AllEdits,
                 Some(Choice::Always) => Reply::Always,
                 Some(Choice::RefuseAndExplain) => {
                     let text = format!("{}\n", self.catalogue.line(&TuiLine::ExplainInLine));

@@ -6,18 +6,21 @@ use ibeam_tui::{Color, Style, TuiLine};
 
 use super::command_display::INFORMATION;
 use super::person_commands::CommandContext;
-use super::session_status::{StatusItem, status_line, status_value};
+use super::session_status::{StatusItem, status_line};
 use ibeam_agent::model::{self, ListCache};
 use ibeam_agent::run_error::RunError;
 use ibeam_agent::similar_names;
 
 impl CommandContext<'_, '_> {
-    /// Lists the models, and states how to change the current one.
-    pub(super) fn list_models(&self) -> Result<(), RunError> {
-        self.print_models()?;
-        let model = status_value(self.session, StatusItem::Model);
-        let line = TuiLine::ModelHint { model: &model };
-        self.screen.print(INFORMATION, &self.app().base.catalogue.line(&line));
+    /// Lets the person choose one of the models that runs can use.
+    ///
+    /// # Errors
+    /// A failure that no further prompt can follow.
+    pub(super) fn choose_model(&mut self) -> Result<(), RunError> {
+        let Some((current, names)) = self.usable_models()? else { return Ok(()) };
+        if let Some(name) = self.choose_value(StatusItem::Model, &current, names)? {
+            self.set_model(&name);
+        }
         Ok(())
     }
 

@@ -111,6 +111,10 @@ fn print_first_model<D: StartDialog>(app: &AppContext, choice: &ModelChoice, dia
         path: &app.dirs.user_config.display().to_string(),
     };
     dialog.print(LineKind::Plain, &app.base.catalogue.line(&line));
+    let settings = &app.base.settings;
+    if settings.approval.value == "sandboxed" && settings.sandbox.mode.value.as_deref() != Some("disabled") {
+        dialog.print(LineKind::Plain, &app.base.catalogue.line(&TuiLine::FirstRules));
+    }
 }
 
 /// Asks what to use, and sets it up.

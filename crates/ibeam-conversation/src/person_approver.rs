@@ -8,21 +8,21 @@ use futures_util::future::BoxFuture;
 use ibeam_core::{Access, Approval, ApprovalRequest, Approver};
 use ibeam_policy::{Policy, Rule, Verdict};
 use ibeam_protocol::ToolCall;
-use ibeam_tui::{Reply, TuiLine};
+use ibeam_tui::{LastingAnswers, Reply, TuiLine};
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 use ibeam_agent::app::AppContext;
 use ibeam_agent::run::answered_calls::{AnsweredCalls, HOOK_RULE};
+
+/// The rule about all files of the workspace.
+const ALL_EDITS: &str = "Write(**)";
 
 /// A question to the person about a call.
 pub(super) struct PersonQuestion<'a> {
     pub(super) call: &'a ToolCall,
     pub(super) access: &'a Access,
     pub(super) request: ApprovalRequest<'a>,
-    /// Whether the answer may last until the program ends.
-    pub(super) may_last: bool,
-    /// The rule that would allow such calls; `None` where no rule can.
-    pub(super) rule: Option<String>,
+    pub(super) lasting: LastingAnswers,
 }
 
 /// The place where questions are asked.
@@ -78,13 +78,18 @@ impl<Q: Questioner> Approver for PersonApprover<Q> {
             if !is_hook && self.is_allowed_by_added_rules(access) {
                 return Approval::Granted;
             }
+            let all_edits = !is_hook && allows_edit(&self.policy, access);
             let rule = if is_hook { None } else { new_rule(&self.policy, access) };
-            let may_last = similar.is_some();
-            let question = PersonQuestion { call, access, request, may_last, rule: rule.clone() };
+            let lasting = LastingAnswers { same_call: similar.is_some(), all_edits, rule: rule.clone() };
+            let question = PersonQuestion { call, access, request, lasting };
             match self.questioner.ask(question).await {
                 Reply::Once => Approval::Granted,
                 Reply::ForSession => {
                     lock(&self.answers.allowed).extend(similar);
+                    Approval::Granted
+                }
+                Reply::AllEdits => {
+                    lock(&self.answers.added).extend(ALL_EDITS.parse());
                     Approval::Granted
                 }
                 Reply::Always => {
@@ -146,6 +151,19 @@ fn is_allowed(policy: &Policy, access: &Access) -> bool {
     matches!(policy.decide(access), Verdict::Allow { .. })
 }
 
+/// Whether the rule about all files of the workspace would allow the access.
+fn allows_edit(policy: &Policy, access: &Access) -> bool {
+    matches!(access, Access::Write(_)) && allows(policy, ALL_EDITS, access)
+}
+
+/// Whether the policy would allow the access with one more rule.
+fn allows(policy: &Policy, rule: &str, access: &Access) -> bool {
+    let Ok(parsed) = rule.parse() else { return false };
+    let mut changed = policy.clone();
+    changed.allow.push(parsed);
+    is_allowed(&changed, access)
+}
+
 /// Returns a rule that would allow the access: for a command with its first word, such as `Shell(cargo:test*)`; `None` where none does, e.g. because another
 /// rule asks about it.
 fn new_rule(policy: &Policy, access: &Access) -> Option<String> {
@@ -167,13 +185,7 @@ fn new_rule(policy: &Policy, access: &Access) -> Option<String> {
         Access::Mcp { server, tool, .. } => [Some(format!("Mcp({server}:{tool})")), None],
         Access::Nothing | Access::Task { .. } => return None,
     };
-    let allows = |rule: &String| {
-        let Ok(parsed) = rule.parse() else { return false };
-        let mut changed = policy.clone();
-        changed.allow.push(parsed);
-        is_allowed(&changed, access)
-    };
-    candidates.into_iter().flatten().find(allows)
+    candidates.into_iter().flatten().find(|rule| allows(policy, rule, access))
 }
 
 /// Adds a token to the list `permissions.allow` of a configuration file, which may not exist yet.
@@ -232,6 +244,21 @@ mod tests {
         check(&Access::command("ls -l"), Some("Shell(ls)"));
         check(&Access::command("curl https://x.y | sh"), None);
         check(&Access::Task { read_only: true }, None);
+    }
+
+    #[test]
+    fn all_edits_are_those_of_files_in_the_workspace() {
+        let mut policy = Policy::new(PermissionMode::Default, "/w".into(), "/home/a".into());
+        policy.ask = vec!["Write(asked/**)".parse().unwrap()];
+        for (access, expect) in [
+            (Access::Write("/w/a/b.rs".into()), true),
+            (Access::Write("/w/asked/b.rs".into()), false),
+            (Access::Write("/w/.git/config".into()), false),
+            (Access::Write("/elsewhere/b.rs".into()), false),
+            (Access::command("touch a"), false),
+        ] {
+            assert_eq!(allows_edit(&policy, &access), expect, "{access:?}");
+        }
     }
 
     #[test]

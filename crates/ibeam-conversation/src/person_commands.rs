@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_session::SessionError;
-use ibeam_tui::{Color, Style, TuiLine};
+use ibeam_tui::{Color, DialogReply, Style, TuiLine};
 
 use super::command_display::{CommandDisplay, INFORMATION};
 use super::command_table::{DEFAULT_EFFORT, conversation_commands, effort_names, mode_names};
@@ -33,18 +33,29 @@ pub(super) enum CommandEnd {
     Reopen(Reopening),
 }
 
+/// The state of the files of a session that is restored while no session is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RequestedUndo {
+    pub(super) target: UndoTarget,
+    /// Whether changes that ibeam did not make are overwritten.
+    pub(super) force: bool,
+}
+
 /// The session that is opened after the current one is closed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reopening {
     pub(super) target: SessionTarget,
     /// The directory of the session, if it is another one.
     pub(super) workspace: Option<PathBuf>,
-    /// The state of the files of the closed session that is restored while no session is open.
-    pub(super) undo: Option<UndoTarget>,
+    pub(super) undo: Option<RequestedUndo>,
     /// Whether the conversation of the session is shown.
     pub(super) shows_past: bool,
     /// Whether the session is another one than before.
     pub(super) is_other: bool,
+    /// The text with which the input begins.
+    pub(super) input: Option<String>,
+    /// The first prompt.
+    pub(super) prompt: Option<String>,
     /// The value of the opened session that is printed.
     pub(super) printed: StatusItem,
 }
@@ -57,6 +68,8 @@ impl Reopening {
             undo: None,
             shows_past: false,
             is_other: true,
+            input: None,
+            prompt: None,
             printed: StatusItem::Session,
         }
     }
@@ -92,7 +105,7 @@ impl CommandContext<'_, '_> {
     }
 
     /// Opens the same session again, with the options as they are then.
-    fn reopen(&self, undo: Option<UndoTarget>, printed: StatusItem) -> CommandEnd {
+    fn reopen(&self, undo: Option<RequestedUndo>, printed: StatusItem) -> CommandEnd {
         if is_ephemeral(self.app()) {
             self.report_usage(sentence!(
                 "with `--ephemeral` no session is stored, so it cannot be opened again"
@@ -102,21 +115,20 @@ impl CommandContext<'_, '_> {
         let target = self.session.reopening_target();
         CommandEnd::Reopen(Reopening {
             target,
-            workspace: None,
             undo,
-            shows_past: false,
             is_other: false,
             printed,
+            ..Reopening::of_new_session()
         })
     }
 
     /// Restores files while the session is closed, if there is something to take back.
-    pub(super) fn reopen_after_undo(&self, target: UndoTarget) -> CommandEnd {
-        if let Some(line) = self.nothing_to_undo(target) {
+    pub(super) fn reopen_after_undo(&self, undo: RequestedUndo) -> CommandEnd {
+        if let Some(line) = self.nothing_to_undo(undo.target) {
             self.screen.print(Style::DIM, &self.app().base.catalogue.line(&line));
             return CommandEnd::Done;
         }
-        self.reopen(Some(target), StatusItem::Session)
+        self.reopen(Some(undo), StatusItem::Session)
     }
 
     /// Returns the reason why an undo would change nothing; `None` where the undo decides.
@@ -147,19 +159,41 @@ impl CommandContext<'_, '_> {
         self.screen.print(Style::color(Color::Red), &self.app().base.catalogue.line(line));
     }
 
-    /// Prints a value and those that could replace it.
-    fn show_choices(&self, item: StatusItem, names: &[String]) {
-        let current = status_value(self.session, item);
-        let mark = |name: &String| if *name == current { format!("[{name}]") } else { name.clone() };
-        let list = names.iter().map(mark).collect::<Vec<_>>().join(", ");
-        let choices = self.app().base.catalogue.line(&TuiLine::Choices { list: &list });
-        self.screen.print(INFORMATION, &format!("{}\n{choices}", status_line(self.session, item)));
+    /// Lets the person choose a value, of which the current one comes first; `None` if they keep it.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    pub(super) fn choose_value(
+        &self,
+        item: StatusItem,
+        current: &str,
+        names: Vec<String>,
+    ) -> Result<Option<String>, RunError> {
+        let (mut choices, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == current);
+        choices.extend(others);
+        let title = status_line(self.session, item);
+        let reply = self.screen.choose(self.process, title, choices.clone(), false)?;
+        let chosen = match reply {
+            DialogReply::Choice(at) => choices.into_iter().nth(at),
+            DialogReply::Text(_) | DialogReply::Back | DialogReply::Leave => None,
+        };
+        Ok(chosen.filter(|name| name != current))
     }
 
     /// Reports a value that a command does not accept.
     fn report_choice(&self, name: &str, names: &[String]) {
         let list = names.join(", ");
         self.print_error(&TuiLine::UnknownChoice { name, list: &list });
+    }
+
+    /// Returns the undo that a person has described as `[TURN] [--force]`; `None` after the report of what is neither.
+    pub(super) fn requested_undo(&self, described: Option<&str>) -> Option<RequestedUndo> {
+        let words: Vec<&str> = described.unwrap_or_default().split_whitespace().collect();
+        let force = words.contains(&"--force");
+        let turn: Vec<&str> = words.into_iter().filter(|word| *word != "--force").collect();
+        let turn = self.turn(Some(turn.join(" ").as_str()).filter(|turn| !turn.is_empty()))?;
+        let target = turn.map_or(UndoTarget::LastTurn, |turn| UndoTarget::Turn(turn.get()));
+        Some(RequestedUndo { target, force })
     }
 
     /// Returns the turn that a person has named, if any; `None` after the report of an invalid one.
@@ -219,31 +253,45 @@ impl CommandContext<'_, '_> {
         Ok(CommandEnd::Done)
     }
 
-    /// Sets the mode of the session; without a name, prints it.
-    pub(super) fn set_mode(&mut self, name: Option<&str>) -> CommandEnd {
-        match name.map(|name| (name, WorkMode::from_name(name))) {
-            Some((_, Some(mode))) => {
-                self.options.mode = mode;
-                return self.reopen(None, StatusItem::Mode);
-            }
-            Some((unknown, None)) => self.report_choice(unknown, &mode_names()),
-            None => self.show_choices(StatusItem::Mode, &mode_names()),
-        }
-        CommandEnd::Done
+    /// Sets the mode of the session; without a name, lets the person choose it.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    pub(super) fn set_mode(&mut self, name: Option<&str>) -> Result<CommandEnd, RunError> {
+        let Some(name) = self.named_or_chosen(StatusItem::Mode, name, mode_names())? else {
+            return Ok(CommandEnd::Done);
+        };
+        self.options.mode = WorkMode::from_name(&name).unwrap_or_default();
+        Ok(self.reopen(None, StatusItem::Mode))
     }
 
-    /// Sets the level of reasoning; without a name, prints it.
-    pub(super) fn set_effort(&mut self, name: Option<&str>) -> CommandEnd {
-        let names = effort_names();
-        match name {
-            Some(name) if names.iter().any(|known| known == name) => {
-                self.options.effort = (name != DEFAULT_EFFORT).then(|| name.to_owned());
-                return self.reopen(None, StatusItem::Effort);
+    /// Sets the level of reasoning; without a name, lets the person choose it.
+    ///
+    /// # Errors
+    /// The reason of a signal.
+    pub(super) fn set_effort(&mut self, name: Option<&str>) -> Result<CommandEnd, RunError> {
+        let Some(name) = self.named_or_chosen(StatusItem::Effort, name, effort_names())? else {
+            return Ok(CommandEnd::Done);
+        };
+        self.options.effort = (name != DEFAULT_EFFORT).then_some(name);
+        Ok(self.reopen(None, StatusItem::Effort))
+    }
+
+    /// Returns the value that the person named, or else chooses; `None` if it stays, or after the report of an unknown one.
+    fn named_or_chosen(
+        &self,
+        item: StatusItem,
+        named: Option<&str>,
+        names: Vec<String>,
+    ) -> Result<Option<String>, RunError> {
+        match named {
+            Some(name) if names.iter().any(|known| known == name) => Ok(Some(name.to_owned())),
+            Some(unknown) => {
+                self.report_choice(unknown, &names);
+                Ok(None)
             }
-            Some(unknown) => self.report_choice(unknown, &names),
-            None => self.show_choices(StatusItem::Effort, &names),
+            None => self.choose_value(item, &status_value(self.session, item), names),
         }
-        CommandEnd::Done
     }
 
     /// Returns the next step after the choice of a session. The one that is open stays open.
@@ -253,14 +301,7 @@ impl CommandContext<'_, '_> {
             self.screen.print(INFORMATION, &status_line(self.session, StatusItem::Session));
             return CommandEnd::Done;
         }
-        CommandEnd::Reopen(Reopening {
-            target,
-            workspace,
-            undo: None,
-            shows_past: true,
-            is_other: true,
-            printed: StatusItem::Session,
-        })
+        CommandEnd::Reopen(Reopening { target, workspace, shows_past: true, ..Reopening::of_new_session() })
     }
 
     /// Opens another session, which must exist.

@@ -15,13 +15,14 @@ use ibeam_tui::{Color, Style, TuiLine, diff_lines};
 use serde::Serialize;
 
 use super::command_display::{CommandDisplay, INFORMATION};
-use super::person_commands::CommandContext;
+use super::person_commands::{CommandContext, RequestedUndo};
 use super::shell_command::{last_lines, wait_for_work};
+use super::typed_commands::with_typed_commands;
 use ibeam_agent::app::{AppContext, ConfigUse};
 use ibeam_agent::checkpoint::UndoTarget;
 use ibeam_agent::reports::context_report::{ContextOptions, context_report};
 use ibeam_agent::reports::file_changes::{self, ChangesError, UndoOptions, UndoOutput};
-use ibeam_agent::reports::model_list::{ModelList, ModelListForm};
+use ibeam_agent::reports::model_list::ModelList;
 use ibeam_agent::reports::rule_list::rule_list;
 use ibeam_agent::reports::server_list::server_list;
 use ibeam_agent::reports::session_page::write_session_page;
@@ -91,22 +92,35 @@ impl CommandContext<'_, '_> {
         self.print_report(app.and_then(|app| context_report(&app, &[], options)));
     }
 
-    /// Prints the models that runs can use.
+    /// Returns the name of the current model and those that runs can use, and prints warnings about services; `None` if the
+    /// person interrupted the search, and after the report of a failure.
     ///
     /// # Errors
     /// A failure that no further prompt can follow.
-    pub(super) fn print_models(&self) -> Result<(), RunError> {
-        let report = match self.report_app(SessionTarget::New).map_err(Failure::from) {
+    pub(super) fn usable_models(&self) -> Result<Option<(String, Vec<String>)>, RunError> {
+        let catalogue = &self.app().base.catalogue;
+        let loaded = match self.report_app(SessionTarget::New).map_err(Failure::from) {
             Ok(app) => {
                 let work = ModelList::load(&app, false);
-                let loaded = wait_for_work(self.process, self.screen, "ibeam models", work)?;
-                let Some(loaded) = loaded else { return Ok(()) };
-                loaded.and_then(|list| model_report(&app, list))
+                wait_for_work(self.process, self.screen, "ibeam models", work)?
             }
-            Err(failure) => Err(failure),
+            Err(failure) => Some(Err(failure)),
         };
-        self.print_report(report);
-        Ok(())
+        match loaded {
+            None => Ok(None),
+            Some(Ok(list)) => {
+                let warnings = text_with_warnings("", &list.warnings);
+                if !warnings.is_empty() {
+                    self.screen.print(Style::color(Color::Yellow), &warnings);
+                }
+                let model = &self.session.head().model;
+                Ok(Some((format!("{}/{}", model.provider, model.id), list.names())))
+            }
+            Some(Err(failure)) => {
+                self.print_failure(&RunError::from(failure).explained(catalogue));
+                Ok(None)
+            }
+        }
     }
 
     /// Shows what the session changed in files: in one turn, or until now.
@@ -173,19 +187,26 @@ pub(super) fn undo_between(
     process: &RunProcess<'_>,
     screen: &dyn CommandDisplay,
     id: SessionId,
-    target: UndoTarget,
+    undo: RequestedUndo,
 ) -> Result<Option<String>, RunError> {
+    let RequestedUndo { target, force } = undo;
     let (mut out, mut warnings) = (Vec::new(), String::new());
     let redo_command = (target != UndoTarget::LastUndo).then_some("/redo");
-    let options = UndoOptions { target, dry_run: false, force: false, redo_command };
+    let options = UndoOptions { target, dry_run: false, force, redo_command };
     let mut warn = |line: &str| warnings.push_str(&format!("{}\n", escape_invisible(line)));
     let mut output = UndoOutput { out: &mut out, warn: &mut warn };
     let work = file_changes::undo(&process.app, id, options, &mut output);
     let Some(ended) = wait_for_git(process, screen, "ibeam undo", work)? else { return Ok(None) };
     let text = String::from_utf8_lossy(&out).into_owned();
     if let Err(error) = ended {
-        let explained = error.explain(&process.app.base.catalogue);
-        screen.print(Style::color(Color::Red), &format!("{text}{warnings}{}", error_text(&explained)));
+        let explained = error_text(&error.explain(&process.app.base.catalogue));
+        let forced = match target {
+            UndoTarget::LastTurn => "`/undo --force`".to_owned(),
+            UndoTarget::Turn(turn) => format!("`/undo {turn} --force`"),
+            UndoTarget::LastUndo => "`/redo --force`".to_owned(),
+        };
+        let explained = explained.replace("`--force`", &forced).replace("`--redo`", "`/redo`");
+        screen.print(Style::color(Color::Red), &format!("{text}{warnings}{explained}"));
         return Ok(None);
     }
     screen.print(Style::color(Color::Default), &format!("{text}{warnings}"));
@@ -217,20 +238,9 @@ fn wait_for_git<T>(
     })
 }
 
-/// Returns the list for people that a pipe gets, which has no details.
-fn model_report(app: &AppContext, list: ModelList) -> Result<Report, Failure> {
-    let text = list.to_text(app, ModelListForm::default())?;
-    let warnings = list.no_model_warning(app).into_iter();
-    Ok(Report {
-        text,
-        json: serde_json::Value::Null,
-        warnings: list.warnings.into_iter().chain(warnings).collect(),
-    })
-}
-
 /// Returns the lines of a failure.
 fn error_text(explained: &Explanation) -> String {
-    format!("{}\n", escape_invisible(&explained.to_string()))
+    format!("{}\n", with_typed_commands(&escape_invisible(&explained.to_string())))
 }
 
 /// Writes a file that only the user can read. An existing file is not changed.

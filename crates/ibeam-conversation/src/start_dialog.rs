@@ -5,10 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use ibeam_output::Catalogue;
-use ibeam_tui::{
-    Activity, Color, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Style, TuiLine,
-};
-use tokio::sync::{Mutex, oneshot};
+use ibeam_tui::{Activity, Color, DialogGuard, DialogInput, DialogReply, EscapeEffect, Style, TuiLine};
+use tokio::sync::Mutex;
 
 use super::NoEcho;
 use super::inline_screen::InlineScreen;
@@ -87,18 +85,8 @@ impl StartDialog for InlineDialog {
     }
 
     fn ask(&self, process: &RunProcess<'_>, question: StartQuestion) -> Result<DialogReply, RunError> {
-        if self.0.is_leaving.load(Ordering::Acquire) {
-            return Ok(DialogReply::Leave);
-        }
-        let (sender, answer) = oneshot::channel();
-        let reply = Box::new(move |reply| {
-            // The program may end meanwhile.
-            let _ = sender.send(reply);
-        });
         let StartQuestion { title, input, guard, escape } = question;
-        let options = DialogOptions { title, input, guard, escape, reply };
-        self.0.with(|ui| drop(ui.show_dialog(options, Instant::now())));
-        Ok(process.wait(async { Ok(answer.await.unwrap_or(DialogReply::Leave)) })?)
+        self.0.ask(process, title, input, (guard, escape))
     }
 
     fn wait<T>(

@@ -14,6 +14,7 @@ mod end_to_end {
     mod interactive_commands;
     mod interactive_views;
     mod login;
+    mod manners;
     mod terminal;
     mod tmux;
 }

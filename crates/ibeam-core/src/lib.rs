@@ -37,9 +37,9 @@ pub use ports::{
     AddedRules, AnswerEnd, Approval, ApprovalRequest, Approver, Background, CallPreview, CallRunner,
     Checkpoints, Clock, CompactionStart, DefaultModels, FinishedCall, HookBlock, HookDecision, HookEvent,
     HookOutput, Hooks, ModelEvent, ModelRequest, ModelStream, NoApprover, NoBackground, NoCheckpoints,
-    NoHooks, NoScopedRules, NoSteering, Notices, PreparedCall, Provider, ProviderError, RefusedPart,
-    RequestLimits, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool, ToolContext, ToolInputError,
-    ToolOrigin, ToolSet,
+    NoHooks, NoScopedRules, NoSteering, Notices, OutputObserver, PreparedCall, Provider, ProviderError,
+    RefusedPart, RequestLimits, Retry, SavedFiles, ScopedRules, Steering, Subagent, Tool, ToolContext,
+    ToolInputError, ToolOrigin, ToolSet,
 };
 pub use prefix::media_fingerprint;
 pub use prices::{PriceStep, Prices, TokenPrices};

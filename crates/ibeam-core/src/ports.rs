@@ -24,7 +24,8 @@ pub use self::model::{
     RequestLimits, Retry,
 };
 pub use self::tool::{
-    CallPreview, CallRunner, Notices, PreparedCall, Tool, ToolContext, ToolInputError, ToolOrigin, ToolSet,
+    CallPreview, CallRunner, Notices, OutputObserver, PreparedCall, Tool, ToolContext, ToolInputError,
+    ToolOrigin, ToolSet,
 };
 use crate::stop::Stop;
 

@@ -31,8 +31,8 @@ use crate::journal::{Journal, JournalClosed};
 use crate::json_schema::JsonSchema;
 use crate::limits::{LimitTracker, REPETITION_STOP_AT, RepetitionGuard};
 use crate::ports::{
-    AddedRules, Background, Checkpoints, Clock, Hooks, Provider, RequestLimits, ScopedRules, Steering,
-    ToolSet,
+    AddedRules, Background, Checkpoints, Clock, Hooks, OutputObserver, Provider, RequestLimits, ScopedRules,
+    Steering, ToolSet,
 };
 use crate::prefix::PrefixChain;
 use crate::prices::Prices;
@@ -144,6 +144,8 @@ pub struct Run {
     pub file_timeout: Duration,
     /// The messages that the user adds while a turn runs.
     pub steering: Arc<dyn Steering>,
+    /// Receives the output of commands while they run.
+    pub output_observer: Option<Arc<dyn OutputObserver>>,
     /// The rules for parts of the workspace.
     pub scoped_rules: Arc<dyn ScopedRules>,
     /// Ends the run from outside.

@@ -260,13 +260,13 @@ cli-unknown-turn = session `{ $session }` has no turn { $turn }; it has { $turns
 cli-no-repository = the workspace `{ $path }` is in no git repository of this user
     .hint = checkpoints need git; for another workspace use `--workspace DIR`
 cli-files-changed-since = { $count ->
-        [one] `{ $path }` was changed since by somebody else; nothing was restored
-       *[other] { $count } files were changed since by somebody else, such as `{ $path }`; nothing was restored
+        [one] `{ $path }` has changed since; nothing was restored
+       *[other] { $count } files have changed since, such as `{ $path }`; nothing was restored
     }
     .hint = `--force` overwrites them; `ibeam undo --redo` then brings them back
 cli-files-changed-since-undo = { $count ->
-        [one] `{ $path }` was changed since by somebody else; nothing was restored
-       *[other] { $count } files were changed since by somebody else, such as `{ $path }`; nothing was restored
+        [one] `{ $path }` has changed since; nothing was restored
+       *[other] { $count } files have changed since, such as `{ $path }`; nothing was restored
     }
     .hint = `--force` overwrites them; `--redo` then names the commit that has what was overwritten
 cli-checkpoint-failed = cannot use the checkpoint: { $detail }
@@ -543,6 +543,7 @@ session-runs = runs: { $count }, model requests: { $requests }, calls: { $calls 
 session-tokens = tokens read: { $read }, written: { $written }
 # $cost: cost_micros
 session-cost = cost: ${ $cost }
+session-no-price = cost: unknown, because no price is known for { $models }; `models.NAME.prices` in the configuration sets one
 session-changed-files = changed files: { $count }
 session-confirm-removal = sessions to remove: { $count }. Remove them? [y/N]
 session-removed = removed: { $session }
@@ -561,7 +562,7 @@ session-imported = imported: { $session } (events: { $count })
 undo-restores = restore: { $path }
 undo-removes = remove: { $path }
 undo-keeps = leave alone: { $path } (it was ignored or too large to be saved)
-undo-changed-since = changed since by somebody else: `{ $path }`
+undo-changed-since = changed since: `{ $path }`
 undo-overwritten = overwritten: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` prints what was there
 undo-unchanged = the files are as they were already
 undo-done = { $count ->
@@ -618,6 +619,7 @@ page-no-result = no result
 # $seconds: duration_ms
 page-completed = Completed in { $seconds } s
 page-failed = Failed: { $message }
+page-failed-run = failed
 page-changed-files = Changed files
 page-run = Run
 page-request = Model request
@@ -866,17 +868,20 @@ tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help lists commands and keys, /model changes the model
 tui-opening = opening the session · { $seconds } s
 tui-working = working · { $seconds } s
+tui-waiting = waiting for the model · { $seconds } s
+tui-thinking = thinking · { $seconds } s
 tui-keys-busy = Esc interrupts · Enter adds to this turn · Tab queues
 tui-keys-question = ↑ ↓ or a number, Enter · Esc interrupts
 tui-keys-explain = Enter sends · Esc refuses without a message
 tui-keys-command = Esc interrupts · Enter queues
-tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Ctrl-R history · Ctrl-G editor
+tui-keys-idle = \ Enter new line · / commands · @ files · ! shell · Shift-Tab mode · Esc Esc earlier prompts · Ctrl-R history · Ctrl-G editor
 tui-keys-lines = \ at the end of a line: a new line · pasted lines are one message · / commands · ! shell · Ctrl-C ends a turn, Ctrl-D the program
 tui-line-cut = the terminal cuts lines at 4,095 bytes: put long text into a file, and name it as @FILE
 tui-press-again = press Ctrl-C again to exit
 tui-press-again-busy = a turn is running: press Ctrl-D again to end it and the program
 tui-steering = for this turn: { $text }
 tui-queued = next: { $text }
+tui-pasted = pasted { $count } lines
 tui-search = search in history: { $text }
 tui-search-no-match = no match in history: { $text } · Esc restores the input
 tui-hidden-lines = { $count ->
@@ -896,10 +901,13 @@ tui-calls = { $count ->
    *[other] { $count } calls
 }
 tui-tokens = { $text } tokens
+tui-tokens-and-cached = { $text } tokens and { $size } cached
+tui-context-left = { $percent } % of the context left
 tui-exit-code = exit code { $text }
 tui-allow-this = Allow this?
 tui-once = yes, once
 tui-for-session = yes, until the program ends
+tui-all-edits = yes, and all edits of files in the workspace until the program ends
 tui-always = yes, always and in all projects: add the rule `{ $rule }`
 tui-refuse = no
 tui-refuse-and-explain = no, and tell the model why
@@ -907,6 +915,7 @@ tui-explain = Why not? Enter sends it to the model, Esc only refuses
 tui-explain-in-line = Why not? The line goes to the model; an empty line only refuses.
 tui-allowed-once = allowed once
 tui-allowed-for-session = allowed until the program ends
+tui-allowed-all-edits = all edits of files in the workspace are allowed until the program ends
 tui-rule-added = allowed; `{ $rule }` was added to `{ $path }`
 tui-rule-not-written = allowed until the program ends; cannot add the rule to `{ $path }`: { $detail }
 tui-refused = refused
@@ -914,15 +923,24 @@ tui-status-session = session: { $id }
 tui-status-model = model: { $name }
 tui-status-mode = mode: { $mode }
 tui-status-sandbox = sandbox: { $state }
-tui-choices = choices: { $list }
 tui-unknown-command = unknown command `{ $name }`; `/help` lists the commands
 tui-unknown-command-near = unknown command `{ $name }`; did you mean `{ $nearest }`?
 tui-unknown-choice = unknown: `{ $name }`; use one of: { $list }
 tui-no-argument = `{ $name }` takes nothing after it, so nothing was done
 tui-unknown-model-near = `{ $name }` is not a known model; did you mean `{ $nearest }`?
 tui-unknown-model = `{ $name }` is not in the table of known models; `/model` lists those of your services
-tui-model-hint = `/model NAME` changes the model of this conversation; now: { $model }
 tui-interrupted = interrupted
+tui-resume-with = To continue this conversation: { $command }
+tui-attached = attached: { $names }
+tui-not-attached = no such file, so nothing was attached: { $names }
+tui-plan-question = What next?
+tui-plan-continue = go on planning
+tui-plan-carry-out = carry out the plan: mode agent
+tui-rewind-question = Go back to before which prompt?
+tui-rewind-what = What goes back?
+tui-rewind-both = the conversation and the files
+tui-rewind-conversation = only the conversation
+tui-rewind-files = only the files
 tui-effort = effort: { $level }
 tui-compact-requested = the conversation is shortened before the next request to the model
 tui-nothing-to-compact = nothing to compact yet: a summary would not be shorter than the conversation
@@ -977,6 +995,8 @@ tui-trust-stored = trusted; `ibeam trust forget` removes the trust
 tui-trust-declined = not trusted: its configuration has no effect; `ibeam --trust` trusts it later
 tui-trust-not-stored = cannot store the trust, so the folder is not trusted: { $detail }
 tui-first-model = model: { $model } ({ $id }; { $origin }). `/model NAME` or `--model NAME` changes it, `model = "NAME"` in `{ $path }` changes it permanently
+tui-first-rules = Edits of files in this folder and commands in the sandbox are not asked about. `/undo` takes edits back, `/diff` shows them.
+tui-without-undo = This folder is in no git repository, so `/undo` and `/diff` have nothing to compare with.
 tui-setup-question = No model can answer yet. What do you want to use?
 tui-setup-key = API key of a service
 tui-setup-install = small model on this machine ({ $size } GB to download)

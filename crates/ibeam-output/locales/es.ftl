@@ -256,13 +256,13 @@ cli-unknown-turn = la sesión `{ $session }` no tiene el turno { $turn }; tiene 
 cli-no-repository = el espacio de trabajo `{ $path }` no está en ningún repositorio de git de este usuario
     .hint = los puntos de control necesitan git; para otro espacio de trabajo usa `--workspace DIR`
 cli-files-changed-since = { $count ->
-        [one] otra persona o programa ha cambiado `{ $path }` desde entonces; no se restauró nada
-       *[other] otra persona o programa ha cambiado { $count } archivos desde entonces, como `{ $path }`; no se restauró nada
+        [one] `{ $path }` ha cambiado desde entonces; no se restauró nada
+       *[other] { $count } archivos han cambiado desde entonces, como `{ $path }`; no se restauró nada
     }
     .hint = `--force` los sobrescribe; después `ibeam undo --redo` los recupera
 cli-files-changed-since-undo = { $count ->
-        [one] otra persona o programa ha cambiado `{ $path }` desde entonces; no se restauró nada
-       *[other] otra persona o programa ha cambiado { $count } archivos desde entonces, como `{ $path }`; no se restauró nada
+        [one] `{ $path }` ha cambiado desde entonces; no se restauró nada
+       *[other] { $count } archivos han cambiado desde entonces, como `{ $path }`; no se restauró nada
     }
     .hint = `--force` los sobrescribe; `--redo` indica entonces el commit con lo sobrescrito
 cli-checkpoint-failed = no se puede usar el punto de control: { $detail }
@@ -536,6 +536,7 @@ session-stored = tamaño: { $size }
 session-runs = ejecuciones: { $count }, peticiones al modelo: { $requests }, llamadas: { $calls }
 session-tokens = tokens leídos: { $read }, escritos: { $written }
 session-cost = coste: ${ $cost }
+session-no-price = coste: desconocido, porque no se conoce el precio de { $models }; `models.NAME.prices` en la configuración lo fija
 session-changed-files = archivos modificados: { $count }
 session-confirm-removal = sesiones que se eliminarán: { $count }. ¿Eliminarlas? [y/N]
 session-removed = eliminada: { $session }
@@ -552,7 +553,7 @@ session-imported = importada: { $session } (eventos: { $count })
 undo-restores = restaurar: { $path }
 undo-removes = eliminar: { $path }
 undo-keeps = no tocar: { $path } (se ignoraba o era demasiado grande para guardarlo)
-undo-changed-since = cambiado desde entonces por otra persona o programa: `{ $path }`
+undo-changed-since = ha cambiado desde entonces: `{ $path }`
 undo-overwritten = sobrescrito: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` muestra lo que había
 undo-unchanged = los archivos ya están como estaban
 undo-done = { $count ->
@@ -607,6 +608,7 @@ page-result = Resultado
 page-no-result = sin resultado
 page-completed = Terminado en { $seconds } s
 page-failed = Falló: { $message }
+page-failed-run = con error
 page-changed-files = Archivos modificados
 page-run = Ejecución
 page-request = Petición al modelo
@@ -847,17 +849,20 @@ tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help muestra comandos y teclas, /model cambia el modelo
 tui-opening = abriendo la sesión · { $seconds } s
 tui-working = trabajando · { $seconds } s
+tui-waiting = esperando al modelo · { $seconds } s
+tui-thinking = pensando · { $seconds } s
 tui-keys-busy = Esc interrumpe · Intro añade a este turno · Tab pone en cola
 tui-keys-question = ↑ ↓ o un número, Intro · Esc interrumpe
 tui-keys-explain = Intro envía · Esc rechaza sin mensaje
 tui-keys-command = Esc interrumpe · Intro pone en cola
-tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Ctrl-R historial · Ctrl-G editor
+tui-keys-idle = \ Intro línea nueva · / comandos · @ archivos · ! shell · Mayús-Tab modo · Esc Esc mensajes anteriores · Ctrl-R historial · Ctrl-G editor
 tui-keys-lines = \ al final de una línea: línea nueva · las líneas pegadas son un mensaje · / comandos · ! shell · Ctrl-C termina un turno, Ctrl-D el programa
 tui-line-cut = el terminal corta las líneas a los 4095 bytes: pon el texto largo en un archivo y nómbralo como @ARCHIVO
 tui-press-again = pulsa Ctrl-C otra vez para salir
 tui-press-again-busy = hay un turno en curso: pulsa Ctrl-D otra vez para terminarlo y salir
 tui-steering = para este turno: { $text }
 tui-queued = después: { $text }
+tui-pasted = { $count } líneas pegadas
 tui-search = buscar en el historial: { $text }
 tui-search-no-match = sin coincidencias en el historial: { $text } · Esc restaura la entrada
 tui-hidden-lines = { $count ->
@@ -877,10 +882,13 @@ tui-calls = { $count ->
    *[other] { $count } llamadas
 }
 tui-tokens = { $text } tokens
+tui-tokens-and-cached = { $text } tokens y { $size } en caché
+tui-context-left = queda { $percent } % del contexto
 tui-exit-code = código de salida { $text }
 tui-allow-this = ¿Permitir esto?
 tui-once = sí, una vez
 tui-for-session = sí, hasta que termine el programa
+tui-all-edits = sí, y todos los cambios de archivos del espacio de trabajo hasta que termine el programa
 tui-always = sí, siempre y en todos los proyectos: añadir la regla `{ $rule }`
 tui-refuse = no
 tui-refuse-and-explain = no, y decir al modelo por qué
@@ -888,6 +896,7 @@ tui-explain = ¿Por qué no? Intro lo envía al modelo, Esc solo rechaza
 tui-explain-in-line = ¿Por qué no? La línea va al modelo; una línea vacía solo rechaza.
 tui-allowed-once = permitido una vez
 tui-allowed-for-session = permitido hasta que termine el programa
+tui-allowed-all-edits = todos los cambios de archivos del espacio de trabajo están permitidos hasta que termine el programa
 tui-rule-added = permitido; `{ $rule }` se añadió a `{ $path }`
 tui-rule-not-written = permitido hasta que termine el programa; no se puede añadir la regla a `{ $path }`: { $detail }
 tui-refused = rechazado
@@ -895,15 +904,24 @@ tui-status-session = sesión: { $id }
 tui-status-model = modelo: { $name }
 tui-status-mode = modo: { $mode }
 tui-status-sandbox = sandbox: { $state }
-tui-choices = opciones: { $list }
 tui-unknown-command = comando desconocido `{ $name }`; `/help` muestra los comandos
 tui-unknown-command-near = comando desconocido `{ $name }`; ¿querías decir `{ $nearest }`?
 tui-unknown-choice = desconocido: `{ $name }`; usa uno de: { $list }
 tui-no-argument = `{ $name }` no lleva nada detrás, así que no se hizo nada
 tui-unknown-model-near = `{ $name }` no es un modelo conocido; ¿querías decir `{ $nearest }`?
 tui-unknown-model = `{ $name }` no está en la tabla de modelos conocidos; `/model` muestra los de tus servicios
-tui-model-hint = `/model NOMBRE` cambia el modelo de esta conversación; ahora: { $model }
 tui-interrupted = interrumpido
+tui-resume-with = Para continuar esta conversación: { $command }
+tui-attached = adjunto: { $names }
+tui-not-attached = no existe, así que no se adjuntó nada: { $names }
+tui-plan-question = ¿Y ahora?
+tui-plan-continue = seguir planificando
+tui-plan-carry-out = llevar a cabo el plan: modo agent
+tui-rewind-question = ¿Volver a antes de qué mensaje?
+tui-rewind-what = ¿Qué vuelve atrás?
+tui-rewind-both = la conversación y los archivos
+tui-rewind-conversation = solo la conversación
+tui-rewind-files = solo los archivos
 tui-effort = esfuerzo: { $level }
 tui-compact-requested = la conversación se acorta antes de la próxima petición al modelo
 tui-nothing-to-compact = aún no hay nada que acortar: un resumen no sería más corto que la conversación
@@ -958,6 +976,8 @@ tui-trust-stored = de confianza; `ibeam trust forget` retira la confianza
 tui-trust-declined = no es de confianza: su configuración no tiene efecto; `ibeam --trust` confía en ella más tarde
 tui-trust-not-stored = no se puede guardar la confianza, así que la carpeta no es de confianza: { $detail }
 tui-first-model = modelo: { $model } ({ $id }; { $origin }). `/model NOMBRE` o `--model NOMBRE` lo cambia; `model = "NOMBRE"` en `{ $path }`, para siempre
+tui-first-rules = No se pregunta por los cambios de archivos de esta carpeta ni por los comandos en el entorno aislado. `/undo` deshace los cambios y `/diff` los muestra.
+tui-without-undo = Esta carpeta no está en ningún repositorio git, así que `/undo` y `/diff` no tienen con qué comparar.
 tui-setup-question = Ningún modelo puede responder todavía. ¿Qué quieres usar?
 tui-setup-key = clave de API de un servicio
 tui-setup-install = modelo pequeño en esta máquina (descarga de { $size } GB)

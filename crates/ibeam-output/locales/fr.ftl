@@ -256,13 +256,13 @@ cli-unknown-turn = la session `{ $session }` n'a pas de tour { $turn } ; elle en
 cli-no-repository = l'espace de travail `{ $path }` n'est dans aucun dépôt git de cet utilisateur
     .hint = les points de contrôle nécessitent git ; pour un autre espace de travail, utilisez `--workspace DIR`
 cli-files-changed-since = { $count ->
-        [one] `{ $path }` a été modifié depuis par quelqu'un d'autre ; rien n'a été restauré
-       *[other] { $count } fichiers ont été modifiés depuis par quelqu'un d'autre, comme `{ $path }` ; rien n'a été restauré
+        [one] `{ $path }` a changé depuis ; rien n'a été restauré
+       *[other] { $count } fichiers ont changé depuis, comme `{ $path }` ; rien n'a été restauré
     }
     .hint = `--force` les écrase ; `ibeam undo --redo` les rétablit ensuite
 cli-files-changed-since-undo = { $count ->
-        [one] `{ $path }` a été modifié depuis par quelqu'un d'autre ; rien n'a été restauré
-       *[other] { $count } fichiers ont été modifiés depuis par quelqu'un d'autre, comme `{ $path }` ; rien n'a été restauré
+        [one] `{ $path }` a changé depuis ; rien n'a été restauré
+       *[other] { $count } fichiers ont changé depuis, comme `{ $path }` ; rien n'a été restauré
     }
     .hint = `--force` les écrase ; `--redo` indique alors le commit qui contient ce qui a été écrasé
 cli-checkpoint-failed = impossible d'utiliser le point de contrôle : { $detail }
@@ -536,6 +536,7 @@ session-stored = taille : { $size }
 session-runs = exécutions : { $count }, requêtes au modèle : { $requests }, appels : { $calls }
 session-tokens = jetons lus : { $read }, écrits : { $written }
 session-cost = coût : { $cost } $
+session-no-price = coût : inconnu, car aucun prix n’est connu pour { $models } ; `models.NAME.prices` dans la configuration en fixe un
 session-changed-files = fichiers modifiés : { $count }
 session-confirm-removal = sessions à supprimer : { $count }. Les supprimer ? [y/N]
 session-removed = supprimée : { $session }
@@ -552,7 +553,7 @@ session-imported = importée : { $session } (événements : { $count })
 undo-restores = restaurer : { $path }
 undo-removes = supprimer : { $path }
 undo-keeps = laisser tel quel : { $path } (il était ignoré ou trop grand pour être enregistré)
-undo-changed-since = modifié depuis par quelqu'un d'autre : `{ $path }`
+undo-changed-since = a changé depuis : `{ $path }`
 undo-overwritten = écrasé : `{ $path }` ; `git --git-dir={ $directory } show { $commit }:{ $path }` affiche ce qu'il y avait
 undo-unchanged = les fichiers sont déjà dans cet état
 undo-done = { $count ->
@@ -607,6 +608,7 @@ page-result = Résultat
 page-no-result = sans résultat
 page-completed = Terminé en { $seconds } s
 page-failed = Échec : { $message }
+page-failed-run = échoué
 page-changed-files = Fichiers modifiés
 page-run = Exécution
 page-request = Requête au modèle
@@ -847,17 +849,20 @@ tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help affiche les commandes et les touches, /model change le modèle
 tui-opening = ouverture de la session · { $seconds } s
 tui-working = en cours · { $seconds } s
+tui-waiting = en attente du modèle · { $seconds } s
+tui-thinking = réflexion · { $seconds } s
 tui-keys-busy = Échap interrompt · Entrée ajoute à ce tour · Tab met en attente
 tui-keys-question = ↑ ↓ ou un numéro, Entrée · Échap interrompt
 tui-keys-explain = Entrée envoie · Échap refuse sans message
 tui-keys-command = Échap interrompt · Entrée met en attente
-tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Ctrl-R historique · Ctrl-G éditeur
+tui-keys-idle = \ Entrée nouvelle ligne · / commandes · @ fichiers · ! shell · Maj-Tab mode · Échap Échap messages précédents · Ctrl-R historique · Ctrl-G éditeur
 tui-keys-lines = \ en fin de ligne : nouvelle ligne · les lignes collées forment un message · / commandes · ! shell · Ctrl-C termine un tour, Ctrl-D le programme
 tui-line-cut = le terminal coupe les lignes à 4 095 octets : mettez le texte long dans un fichier et nommez-le @FICHIER
 tui-press-again = appuyez encore sur Ctrl-C pour quitter
 tui-press-again-busy = un tour est en cours : Ctrl-D encore une fois l’arrête et quitte le programme
 tui-steering = pour ce tour : { $text }
 tui-queued = ensuite : { $text }
+tui-pasted = { $count } lignes collées
 tui-search = recherche dans l’historique : { $text }
 tui-search-no-match = aucun résultat dans l’historique : { $text } · Échap rétablit la saisie
 tui-hidden-lines = { $count ->
@@ -876,11 +881,14 @@ tui-calls = { $count ->
     [one] { $count } appel
    *[other] { $count } appels
 }
-tui-tokens = { $text } tokens
+tui-tokens = { $text } jetons
+tui-tokens-and-cached = { $text } jetons et { $size } en cache
+tui-context-left = contexte restant : { $percent } %
 tui-exit-code = code de sortie { $text }
 tui-allow-this = Autoriser ceci ?
 tui-once = oui, une fois
 tui-for-session = oui, jusqu’à la fin du programme
+tui-all-edits = oui, et toutes les modifications de fichiers de l’espace de travail jusqu’à la fin du programme
 tui-always = oui, toujours et dans tous les projets : ajouter la règle `{ $rule }`
 tui-refuse = non
 tui-refuse-and-explain = non, et dire pourquoi au modèle
@@ -888,6 +896,7 @@ tui-explain = Pourquoi pas ? Entrée l’envoie au modèle, Échap refuse seulem
 tui-explain-in-line = Pourquoi pas ? La ligne est envoyée au modèle ; une ligne vide refuse seulement.
 tui-allowed-once = autorisé une fois
 tui-allowed-for-session = autorisé jusqu’à la fin du programme
+tui-allowed-all-edits = toutes les modifications de fichiers de l’espace de travail sont autorisées jusqu’à la fin du programme
 tui-rule-added = autorisé ; `{ $rule }` a été ajoutée à `{ $path }`
 tui-rule-not-written = autorisé jusqu’à la fin du programme ; impossible d’ajouter la règle à `{ $path }` : { $detail }
 tui-refused = refusé
@@ -895,15 +904,24 @@ tui-status-session = session : { $id }
 tui-status-model = modèle : { $name }
 tui-status-mode = mode : { $mode }
 tui-status-sandbox = bac à sable : { $state }
-tui-choices = choix : { $list }
 tui-unknown-command = commande inconnue `{ $name }` ; `/help` affiche les commandes
 tui-unknown-command-near = commande inconnue `{ $name }` ; vouliez-vous dire `{ $nearest }` ?
 tui-unknown-choice = inconnu : `{ $name }` ; utilisez l’une de ces valeurs : { $list }
 tui-no-argument = `{ $name }` ne prend rien après son nom, donc rien n’a été fait
 tui-unknown-model-near = `{ $name }` n’est pas un modèle connu ; vouliez-vous dire `{ $nearest }` ?
 tui-unknown-model = `{ $name }` n’est pas dans la table des modèles connus ; `/model` affiche ceux de vos services
-tui-model-hint = `/model NOM` change le modèle de cette conversation ; actuellement : { $model }
 tui-interrupted = interrompu
+tui-resume-with = Pour continuer cette conversation : { $command }
+tui-attached = joint : { $names }
+tui-not-attached = introuvable, donc rien n’a été joint : { $names }
+tui-plan-question = Et maintenant ?
+tui-plan-continue = continuer à planifier
+tui-plan-carry-out = réaliser le plan : mode agent
+tui-rewind-question = Revenir avant quel message ?
+tui-rewind-what = Qu’est-ce qui revient en arrière ?
+tui-rewind-both = la conversation et les fichiers
+tui-rewind-conversation = seulement la conversation
+tui-rewind-files = seulement les fichiers
 tui-effort = effort : { $level }
 tui-compact-requested = la conversation sera raccourcie avant la prochaine requête au modèle
 tui-nothing-to-compact = rien à raccourcir pour l’instant : un résumé ne serait pas plus court que la conversation
@@ -958,6 +976,8 @@ tui-trust-stored = approuvé ; `ibeam trust forget` retire l'approbation
 tui-trust-declined = non approuvé : sa configuration est sans effet ; `ibeam --trust` l'approuve plus tard
 tui-trust-not-stored = impossible d'enregistrer l'approbation, le dossier n'est donc pas approuvé : { $detail }
 tui-first-model = modèle : { $model } ({ $id } ; { $origin }). `/model NOM` ou `--model NOM` le change ; `model = "NOM"` dans `{ $path }`, pour toujours
+tui-first-rules = Les modifications de fichiers de ce dossier et les commandes dans le bac à sable ne font pas l’objet d’une question. `/undo` annule les modifications, `/diff` les affiche.
+tui-without-undo = Ce dossier n’est dans aucun dépôt git : `/undo` et `/diff` n’ont rien à comparer.
 tui-setup-question = Aucun modèle ne peut encore répondre. Que voulez-vous utiliser ?
 tui-setup-key = clé d'API d'un service
 tui-setup-install = petit modèle sur cette machine ({ $size } Go à télécharger)

@@ -256,13 +256,13 @@ cli-unknown-turn = a sessão `{ $session }` não tem o turno { $turn }; ela tem 
 cli-no-repository = o espaço de trabalho `{ $path }` não está em nenhum repositório git deste usuário
     .hint = os pontos de verificação precisam do git; para outro espaço de trabalho use `--workspace DIR`
 cli-files-changed-since = { $count ->
-        [one] `{ $path }` foi alterado por outra pessoa ou programa desde então; nada foi restaurado
-       *[other] { $count } arquivos foram alterados por outra pessoa ou programa desde então, como `{ $path }`; nada foi restaurado
+        [one] `{ $path }` mudou desde então; nada foi restaurado
+       *[other] { $count } arquivos mudaram desde então, como `{ $path }`; nada foi restaurado
     }
     .hint = `--force` os sobrescreve; depois `ibeam undo --redo` os traz de volta
 cli-files-changed-since-undo = { $count ->
-        [one] `{ $path }` foi alterado por outra pessoa ou programa desde então; nada foi restaurado
-       *[other] { $count } arquivos foram alterados por outra pessoa ou programa desde então, como `{ $path }`; nada foi restaurado
+        [one] `{ $path }` mudou desde então; nada foi restaurado
+       *[other] { $count } arquivos mudaram desde então, como `{ $path }`; nada foi restaurado
     }
     .hint = `--force` os sobrescreve; `--redo` então indica o commit com o que foi sobrescrito
 cli-checkpoint-failed = não é possível usar o ponto de verificação: { $detail }
@@ -536,6 +536,7 @@ session-stored = tamanho: { $size }
 session-runs = execuções: { $count }, pedidos ao modelo: { $requests }, chamadas: { $calls }
 session-tokens = tokens lidos: { $read }, escritos: { $written }
 session-cost = custo: ${ $cost }
+session-no-price = custo: desconhecido, porque não há preço conhecido para { $models }; `models.NAME.prices` na configuração define um
 session-changed-files = arquivos alterados: { $count }
 session-confirm-removal = sessões a remover: { $count }. Remover? [y/N]
 session-removed = removida: { $session }
@@ -552,7 +553,7 @@ session-imported = importada: { $session } (eventos: { $count })
 undo-restores = restaurar: { $path }
 undo-removes = remover: { $path }
 undo-keeps = manter: { $path } (era ignorado ou grande demais para ser salvo)
-undo-changed-since = alterado desde então por outra pessoa ou programa: `{ $path }`
+undo-changed-since = mudou desde então: `{ $path }`
 undo-overwritten = sobrescrito: `{ $path }`; `git --git-dir={ $directory } show { $commit }:{ $path }` mostra o que havia
 undo-unchanged = os arquivos já estão como estavam
 undo-done = { $count ->
@@ -607,6 +608,7 @@ page-result = Resultado
 page-no-result = sem resultado
 page-completed = Concluído em { $seconds } s
 page-failed = Falhou: { $message }
+page-failed-run = com falha
 page-changed-files = Arquivos alterados
 page-run = Execução
 page-request = Pedido ao modelo
@@ -847,17 +849,20 @@ tui-welcome = ibeam · { $model } · { $directory }
 tui-welcome-help = /help mostra comandos e teclas, /model troca o modelo
 tui-opening = abrindo a sessão · { $seconds } s
 tui-working = trabalhando · { $seconds } s
+tui-waiting = aguardando o modelo · { $seconds } s
+tui-thinking = pensando · { $seconds } s
 tui-keys-busy = Esc interrompe · Enter acrescenta a este turno · Tab enfileira
 tui-keys-question = ↑ ↓ ou um número, Enter · Esc interrompe
 tui-keys-explain = Enter envia · Esc recusa sem mensagem
 tui-keys-command = Esc interrompe · Enter enfileira
-tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Ctrl-R histórico · Ctrl-G editor
+tui-keys-idle = \ Enter nova linha · / comandos · @ arquivos · ! shell · Shift-Tab modo · Esc Esc mensagens anteriores · Ctrl-R histórico · Ctrl-G editor
 tui-keys-lines = \ no fim de uma linha: nova linha · linhas coladas são uma mensagem · / comandos · ! shell · Ctrl-C encerra um turno, Ctrl-D o programa
 tui-line-cut = o terminal corta linhas em 4.095 bytes: ponha o texto longo em um arquivo e nomeie-o como @ARQUIVO
 tui-press-again = pressione Ctrl-C de novo para sair
 tui-press-again-busy = um turno está em execução: pressione Ctrl-D de novo para encerrá-lo e sair
 tui-steering = para este turno: { $text }
 tui-queued = depois: { $text }
+tui-pasted = { $count } linhas coladas
 tui-search = buscar no histórico: { $text }
 tui-search-no-match = nenhum resultado no histórico: { $text } · Esc restaura a entrada
 tui-hidden-lines = { $count ->
@@ -877,10 +882,13 @@ tui-calls = { $count ->
    *[other] { $count } chamadas
 }
 tui-tokens = { $text } tokens
+tui-tokens-and-cached = { $text } tokens e { $size } em cache
+tui-context-left = resta { $percent } % do contexto
 tui-exit-code = código de saída { $text }
 tui-allow-this = Permitir isto?
 tui-once = sim, uma vez
 tui-for-session = sim, até o programa terminar
+tui-all-edits = sim, e todas as alterações de arquivos do espaço de trabalho até o programa terminar
 tui-always = sim, sempre e em todos os projetos: acrescentar a regra `{ $rule }`
 tui-refuse = não
 tui-refuse-and-explain = não, e dizer ao modelo por quê
@@ -888,6 +896,7 @@ tui-explain = Por que não? Enter envia ao modelo, Esc só recusa
 tui-explain-in-line = Por que não? A linha vai para o modelo; uma linha vazia apenas recusa.
 tui-allowed-once = permitido uma vez
 tui-allowed-for-session = permitido até o programa terminar
+tui-allowed-all-edits = todas as alterações de arquivos do espaço de trabalho estão permitidas até o programa terminar
 tui-rule-added = permitido; `{ $rule }` foi acrescentada a `{ $path }`
 tui-rule-not-written = permitido até o programa terminar; não é possível acrescentar a regra a `{ $path }`: { $detail }
 tui-refused = recusado
@@ -895,15 +904,24 @@ tui-status-session = sessão: { $id }
 tui-status-model = modelo: { $name }
 tui-status-mode = modo: { $mode }
 tui-status-sandbox = sandbox: { $state }
-tui-choices = opções: { $list }
 tui-unknown-command = comando desconhecido `{ $name }`; `/help` mostra os comandos
 tui-unknown-command-near = comando desconhecido `{ $name }`; você quis dizer `{ $nearest }`?
 tui-unknown-choice = desconhecido: `{ $name }`; use um destes: { $list }
 tui-no-argument = `{ $name }` não leva nada depois, então nada foi feito
 tui-unknown-model-near = `{ $name }` não é um modelo conhecido; você quis dizer `{ $nearest }`?
 tui-unknown-model = `{ $name }` não está na tabela de modelos conhecidos; `/model` mostra os dos seus serviços
-tui-model-hint = `/model NOME` muda o modelo desta conversa; agora: { $model }
 tui-interrupted = interrompido
+tui-resume-with = Para continuar esta conversa: { $command }
+tui-attached = anexado: { $names }
+tui-not-attached = não existe, então nada foi anexado: { $names }
+tui-plan-question = E agora?
+tui-plan-continue = continuar planejando
+tui-plan-carry-out = executar o plano: modo agent
+tui-rewind-question = Voltar para antes de qual mensagem?
+tui-rewind-what = O que volta?
+tui-rewind-both = a conversa e os arquivos
+tui-rewind-conversation = só a conversa
+tui-rewind-files = só os arquivos
 tui-effort = esforço: { $level }
 tui-compact-requested = a conversa será encurtada antes da próxima solicitação ao modelo
 tui-nothing-to-compact = ainda não há nada para encurtar: um resumo não seria mais curto que a conversa
@@ -958,6 +976,8 @@ tui-trust-stored = confiável; `ibeam trust forget` remove a confiança
 tui-trust-declined = não confiável: a configuração não tem efeito; `ibeam --trust` confia nela mais tarde
 tui-trust-not-stored = não é possível guardar a confiança, por isso a pasta não é confiável: { $detail }
 tui-first-model = modelo: { $model } ({ $id }; { $origin }). `/model NOME` ou `--model NOME` troca; `model = "NOME"` em `{ $path }`, para sempre
+tui-first-rules = Alterações de arquivos desta pasta e comandos no sandbox não são perguntados. `/undo` desfaz as alterações, `/diff` as mostra.
+tui-without-undo = Esta pasta não está em nenhum repositório git, então `/undo` e `/diff` não têm com que comparar.
 tui-setup-question = Nenhum modelo pode responder ainda. O que você quer usar?
 tui-setup-key = chave de API de um serviço
 tui-setup-install = modelo pequeno nesta máquina (download de { $size } GB)

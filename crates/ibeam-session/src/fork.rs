@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use ibeam_protocol::{Event, SessionId};
+use ibeam_protocol::{Event, EventKind, SessionId};
 
 use crate::blob;
 use crate::error::{SessionError, io_error, unusable_error};
@@ -21,8 +21,8 @@ use crate::sync::sync_entries;
 use crate::walk::{Damage, walk};
 
 impl Session {
-    /// Creates the session `id` for the workspace `cwd` with the current events of the session `from`, and acquires the
-    /// lease of `id`. The lease of `from` is not needed.
+    /// Creates the session `id` for the workspace `cwd` with the current events of the session `from`, or with those before
+    /// its run `before_run`, counted from 1, and acquires the lease of `id`. The lease of `from` is not needed.
     ///
     /// Passes each copied event to `on_event`, in order, and retains none. A process that is killed during the copy
     /// leaves either a complete session or no session.
@@ -35,6 +35,7 @@ impl Session {
         from: SessionId,
         id: SessionId,
         cwd: &Path,
+        before_run: Option<u32>,
         options: &SessionOptions,
         on_event: &mut dyn FnMut(Event),
     ) -> Result<(Self, OpenReport), SessionError> {
@@ -42,7 +43,8 @@ impl Session {
         let header = Header { forked_from: Some(from), ..Header::new(id, cwd) };
         let mut failed = None;
         let created = Self::create_with(sessions, header.clone(), options, |directory, file| {
-            copy_records(&source, directory, file, &options.cancel, on_event).map_err(|error| {
+            let place = CopyPlace { directory, file, before_run };
+            copy_records(&source, place, &options.cancel, on_event).map_err(|error| {
                 let copy_error = io::Error::other(error.to_string());
                 failed = Some(error);
                 copy_error
@@ -54,19 +56,31 @@ impl Session {
     }
 }
 
-/// Copies every valid record of `source` to `file`, and its blobs to `directory`.
+/// The place of copied records, and where they end.
+struct CopyPlace<'a> {
+    directory: &'a Path,
+    file: &'a mut File,
+    /// The first run that is not copied, counted from 1.
+    before_run: Option<u32>,
+}
+
+/// Copies the valid records of `source` to the file of `place`, and their blobs to its directory.
 fn copy_records(
     source: &Path,
-    directory: &Path,
-    file: &mut File,
+    place: CopyPlace<'_>,
     cancel: &CancelFlag,
     on_event: &mut dyn FnMut(Event),
 ) -> Result<(), SessionError> {
+    let CopyPlace { directory, file, before_run } = place;
     let blobs = directory.join(BLOB_DIRECTORY);
-    let mut has_blobs = false;
+    let (mut has_blobs, mut runs) = (false, 0);
     let mut journal = BufWriter::with_capacity(64 << 10, file);
     let walked = walk::<SessionError>(source, |entry| {
         cancel.check()?;
+        runs += u32::from(matches!(entry.event.kind, EventKind::RunStarted(_)));
+        if before_run.is_some_and(|first| runs >= first) {
+            return Ok(());
+        }
         if let Some(blob) = &entry.blob {
             private_files::create_directory(&blobs).map_err(unusable_error(&blobs))?;
             link_or_copy(&blob::path(source, &blob.sha256), &blob::path(directory, &blob.sha256))

@@ -39,6 +39,7 @@ use crate::tool_settings::ToolSettings;
 use crate::tree_search::SearchRoot;
 use crate::workspace::Workspace;
 use background::{BackgroundProcesses, CommandTimeouts, KILL_TIMEOUT};
+use output_capture::CallOutput;
 pub use path_monitor::QuarantinedFile;
 use path_monitor::{ProtectedPathMonitor, incomplete_scan_note};
 use refused_write::reports_refused_write;
@@ -251,6 +252,9 @@ impl CommandRunner {
     ) -> ToolOutcome {
         let timeout_ms = self.timeout_ms(args);
         let grace = self.background.timeouts().grace;
+        if let Some(observer) = context.output_observer.clone() {
+            running.output.observe(CallOutput { call: context.call_id.clone(), observer });
+        }
         match wait_for_end(&mut running, Duration::from_millis(timeout_ms), context).await {
             CommandEnd::Exited(status) => {
                 running.drain(DRAIN_TIMEOUT).await;

@@ -183,6 +183,7 @@ impl<W: Write> Html<W> {
             ("requests", PageLine::RequestCount { count: 2 }),
             ("calls_one", PageLine::CallCount { count: 1 }),
             ("calls", PageLine::CallCount { count: 2 }),
+            ("failed_run", PageLine::FailedRun),
             ("failed_calls_one", PageLine::FailedCalls { count: 1 }),
             ("failed_calls", PageLine::FailedCalls { count: 2 }),
             ("tokens_in_one", PageLine::TokensRead { count: 1 }),

@@ -119,6 +119,7 @@ fn session(turns: usize) -> (Ui<Terminal>, Terminal) {
         history: Vec::new(),
         commands: Vec::new(),
         list_files: Box::new(|_| Vec::new()),
+        title: None,
     };
     let traits = TerminalTraits { palette: Palette::Dark, reflows: false };
     let mut ui = Ui::new(Screen::new(terminal.clone(), traits, WIDTH, HEIGHT), options);

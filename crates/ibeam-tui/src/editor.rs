@@ -9,6 +9,15 @@ pub(crate) struct Editor {
     text: String,
     /// The byte position of the cursor, at a boundary of graphemes.
     cursor: usize,
+    /// Long pasted texts, which `text` has as labels.
+    pastes: Vec<Paste>,
+}
+
+/// A pasted text, and the label for it in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Paste {
+    label: String,
+    text: String,
 }
 
 /// The rows of a text, and the position of its cursor.
@@ -18,9 +27,70 @@ pub(crate) struct EditorLayout {
     pub(crate) cursor_column: usize,
 }
 
+/// Returns a text without control characters but tabs and line ends, which become `\n`.
+fn plain_text(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
 impl Editor {
+    /// Returns the text as it is shown: a long pasted text is a label.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Returns the text with everything that was pasted.
+    pub(crate) fn full_text(&self) -> String {
+        let (mut full, mut rest) = (String::new(), self.text.as_str());
+        while let Some((at, paste)) = self.first_label(rest) {
+            let (before, after) = rest.split_at(at);
+            full.push_str(before);
+            full.push_str(&paste.text);
+            rest = after.strip_prefix(paste.label.as_str()).unwrap_or_default();
+        }
+        full + rest
+    }
+
+    /// Returns the first label in `text`, and its position.
+    fn first_label(&self, text: &str) -> Option<(usize, &Paste)> {
+        let found = self.pastes.iter().filter_map(|paste| Some((text.find(&paste.label)?, paste)));
+        found.min_by_key(|(at, _)| *at)
+    }
+
+    /// Replaces the labels by their texts if the cursor is within one, so that an edit there loses nothing.
+    fn show_edited_paste(&mut self) {
+        let ends = self.pastes.iter().filter_map(|paste| {
+            let start = self.text.find(&paste.label)?;
+            let end = start + paste.label.len();
+            (start < self.cursor && self.cursor < end).then_some(end)
+        });
+        if let Some(end) = ends.min() {
+            let rest = self.text.split_off(end);
+            let shown = self.full_text();
+            self.cursor = shown.len();
+            self.text = rest;
+            self.text = shown + &self.full_text();
+            self.pastes.clear();
+        }
+    }
+
+    /// Returns the length of the label that ends at the cursor, and that of spaces after it.
+    fn label_before(&self) -> Option<usize> {
+        let text = self.before().trim_end_matches(' ');
+        let found = self.pastes.iter().find(|paste| text.ends_with(&paste.label));
+        found.map(|paste| paste.label.len() + self.before().len() - text.len())
+    }
+
+    /// Inserts a pasted text as a label, `[name]`, or `[name 2]` if the text has that one already.
+    pub(crate) fn insert_paste(&mut self, name: &str, text: &str) {
+        let labels =
+            std::iter::once(format!("[{name}]")).chain((2..).map(|number| format!("[{name} {number}]")));
+        let Some(label) = labels.into_iter().find(|label| !self.text.contains(label.as_str())) else {
+            return;
+        };
+        self.pastes.retain(|paste| paste.label != label);
+        self.insert(&label);
+        self.pastes.push(Paste { label, text: plain_text(text) });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -29,14 +99,16 @@ impl Editor {
 
     /// Replaces the text, with the cursor at its end.
     pub(crate) fn set(&mut self, text: &str) {
+        self.pastes.clear();
         text.clone_into(&mut self.text);
         self.cursor = self.text.len();
     }
 
-    /// Returns the text, and empties the editor.
+    /// Returns the text with everything that was pasted, and empties the editor.
     pub(crate) fn take(&mut self) -> String {
-        self.cursor = 0;
-        std::mem::take(&mut self.text)
+        let full = self.full_text();
+        *self = Self::default();
+        full
     }
 
     /// Returns the text before the cursor.
@@ -50,8 +122,8 @@ impl Editor {
 
     /// Inserts text at the cursor. Line ends become `\n`; other control characters but tabs are left out.
     pub(crate) fn insert(&mut self, text: &str) {
-        let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+        self.show_edited_paste();
+        let text = plain_text(text);
         self.text.insert_str(self.cursor, &text);
         self.cursor += text.len();
     }
@@ -73,30 +145,41 @@ impl Editor {
         has_one
     }
 
+    /// Removes the grapheme before the cursor, or the whole label of a pasted text.
     pub(crate) fn backspace(&mut self) {
-        let last = self.before().graphemes(true).next_back().map_or(0, str::len);
-        self.remove_before(last);
+        self.show_edited_paste();
+        let label = self.label_before().filter(|_| !self.before().ends_with(' '));
+        let last = || self.before().graphemes(true).next_back().map_or(0, str::len);
+        self.remove_before(label.unwrap_or_else(last));
     }
 
     pub(crate) fn delete(&mut self) {
+        self.show_edited_paste();
+        let label = self.pastes.iter().find(|paste| self.after().starts_with(&paste.label));
+        if let Some(length) = label.map(|paste| paste.label.len()) {
+            self.text.replace_range(self.cursor..self.cursor + length, "");
+            return;
+        }
         let next = self.after().graphemes(true).next().map_or(0, str::len);
         self.text.replace_range(self.cursor..self.cursor + next, "");
     }
 
     /// Removes the word before the cursor.
     pub(crate) fn delete_word(&mut self) {
-        let start = self.word_start();
-        self.remove_before(self.cursor - start);
+        self.show_edited_paste();
+        self.remove_before(self.label_before().unwrap_or(self.cursor - self.word_start()));
     }
 
     /// Removes the line before the cursor, or the line end before it.
     pub(crate) fn delete_to_line_start(&mut self) {
+        self.show_edited_paste();
         let start = self.line_start();
         self.remove_before(if start == self.cursor { usize::from(start > 0) } else { self.cursor - start });
     }
 
     /// Removes the line after the cursor, or the line end after it.
     pub(crate) fn delete_to_line_end(&mut self) {
+        self.show_edited_paste();
         let end = self.line_end();
         let end = if end == self.cursor { (end + 1).min(self.text.len()) } else { end };
         self.text.replace_range(self.cursor..end, "");
@@ -259,6 +342,42 @@ mod tests {
         let layout = editor("日本語\nx").layout(4);
         assert_eq!(layout.rows, ["日本", "語", "x"]);
         assert_eq!((layout.cursor_row, layout.cursor_column), (2, 1));
+    }
+
+    #[test]
+    fn a_long_pasted_text_is_a_label_until_it_is_sent() {
+        let mut text = editor("see ");
+        text.insert_paste("pasted 3 lines", "a\r\nb\nc");
+        text.insert(" and ");
+        text.insert_paste("pasted 3 lines", "[pasted 3 lines]\nx\ny");
+        assert_eq!(text.text(), "see [pasted 3 lines] and [pasted 3 lines 2]");
+        assert_eq!(text.full_text(), "see a\nb\nc and [pasted 3 lines]\nx\ny");
+        text.backspace();
+        assert_eq!(text.text(), "see [pasted 3 lines] and ");
+        assert_eq!((text.take().as_str(), text.take().as_str()), ("see a\nb\nc and ", ""));
+    }
+
+    #[test]
+    fn no_edit_loses_a_part_of_a_pasted_text() {
+        let pasted = || {
+            let mut text = editor("see ");
+            text.insert_paste("pasted 2 lines", "a\nb");
+            text.insert(" end");
+            text
+        };
+        let mut within = pasted();
+        (0..6).for_each(|_| within.left());
+        within.insert("c");
+        assert_eq!(within.text(), "see a\nbc end");
+        let mut word = pasted();
+        (0..3).for_each(|_| word.left());
+        word.delete_word();
+        assert_eq!(word.text(), "see end");
+        let mut at_start = pasted();
+        (0..20).for_each(|_| at_start.left());
+        assert_eq!(at_start.before(), "see ");
+        at_start.delete();
+        assert_eq!(at_start.text(), "see  end");
     }
 
     #[test]

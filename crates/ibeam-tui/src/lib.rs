@@ -34,7 +34,7 @@ pub use markdown::document_lines;
 pub use pager::PagerStart;
 pub use palette::{Palette, Rgb};
 pub use picker::{PickerEntry, PickerOptions};
-pub use question::{Choice, Question, Reply};
+pub use question::{Choice, LastingAnswers, Question, Reply};
 pub use screen::{Screen, TerminalTraits};
 pub use styled::{Color, Line, Style};
 pub use terminal::{RawTerminal, TerminalEvent, next_event, terminal_size};

@@ -10,7 +10,7 @@ use crate::editor::Editor;
 use crate::question::{Choice, OpenQuestion};
 use crate::screen::Live;
 use crate::styled::{Color, Line, Style};
-use crate::transcript::Transcript;
+use crate::transcript::{ModelState, Transcript};
 use crate::ui::{ExitKey, QueuedPrompt, ShownActivity};
 use ibeam_output::TuiLine;
 
@@ -129,8 +129,13 @@ impl LiveState<'_> {
             return Vec::new();
         }
         if calls.is_empty() && self.question.is_none() {
-            let seconds = self.busy_since.map(seconds).unwrap_or_default();
-            return vec![self.progress_row(&TuiLine::Working { seconds })];
+            return vec![self.progress_row(&match self.transcript.model {
+                Some((ModelState::Waiting, since)) => TuiLine::Waiting { seconds: seconds(since) },
+                Some((ModelState::Thinking, since)) => TuiLine::Thinking { seconds: seconds(since) },
+                Some((ModelState::Writing, _)) | None => {
+                    TuiLine::Working { seconds: self.busy_since.map(seconds).unwrap_or_default() }
+                }
+            })];
         }
         let row = |call: &crate::transcript::RunningCall| {
             let time = format!(" · {} s", seconds(call.since));
@@ -169,15 +174,15 @@ impl LiveState<'_> {
             Style { bold: true, ..Style::color(Color::Yellow) },
             &self.catalogue.line(&TuiLine::AllowThis),
         );
-        let rule = open.question.rule.as_deref();
-        let text =
-            |choice: Choice| format!("{} {}", choice.number(), self.catalogue.line(&choice.line(rule)));
-        let texts: Vec<String> = open.choices().into_iter().map(text).collect();
-        let choice = |(at, text): (usize, &String)| {
+        let rule = open.question.lasting.rule.as_deref();
+        let row = |(at, choice): (usize, Choice), number: &str| {
             let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
-            Line::new(style, text)
+            Line::new(style, &format!("{number} {}", self.catalogue.line(&choice.line(rule))))
         };
-        let choices: Vec<Line> = texts.iter().enumerate().map(choice).collect();
+        let offered = open.choices();
+        let numbered = || offered.iter().copied().enumerate();
+        let choices: Vec<Line> =
+            numbered().map(|(at, choice)| row((at, choice), &(at + 1).to_string())).collect();
         // A rule is shown whole before the person consents to it.
         let indented: Vec<Line> = choices
             .iter()
@@ -191,12 +196,12 @@ impl LiveState<'_> {
             return std::iter::once(title).chain(indented).collect();
         }
         // A low screen has one row for all choices, or some of them around the selected one.
-        let mut row = title.clone();
+        let mut all = title.clone();
         for line in &choices {
-            row.push(Style::PLAIN, "  ");
-            row.append(line);
+            all.push(Style::PLAIN, "  ");
+            all.append(line);
         }
-        let rows = row.wrap(self.width - 1, 0);
+        let rows = all.wrap(self.width - 1, 0);
         // One row is for the input.
         let room = self.height.saturating_sub(1).max(1);
         if rows.len() <= room {
@@ -205,12 +210,9 @@ impl LiveState<'_> {
         let has_title = room > 1;
         let room = room - usize::from(has_title);
         let first = (open.selected.unwrap_or(0) + 1).saturating_sub(room);
-        let last = Choice::RefuseAndExplain.number();
-        let shown = open.choices().into_iter().enumerate().skip(first).take(room).map(|(at, choice)| {
-            let style = Style { reverse: open.selected == Some(at), ..Style::PLAIN };
-            let text = self.catalogue.line(&choice.line(rule));
-            Line::new(style, &format!("{}/{last} {text}", choice.number()))
-        });
+        let last = offered.len();
+        let shown = numbered().skip(first).take(room);
+        let shown = shown.map(|(at, choice)| row((at, choice), &format!("{}/{last}", at + 1)));
         has_title.then_some(title).into_iter().chain(shown).collect()
     }
 

@@ -20,11 +20,39 @@ pub enum Reply {
     Once,
     /// Allow the call, and calls like it until the program ends.
     ForSession,
+    /// Allow the call, and all changes of files in the workspace until the program ends.
+    AllEdits,
     /// Allow the call, and add the rule of the question.
     Always,
     Refuse,
     /// Refuse the call, with a message to the model.
     RefuseAndExplain(String),
+}
+
+/// The answers that a question offers besides those that every question has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastingAnswers {
+    /// Whether the answer may last until the program ends.
+    pub same_call: bool,
+    /// Whether the answer may hold for all changes of files in the workspace until the program ends.
+    pub all_edits: bool,
+    /// The rule that would allow such calls; `None` where no rule can.
+    pub rule: Option<String>,
+}
+
+impl LastingAnswers {
+    /// Returns the choices of a question, in the order of their numbers.
+    pub fn choices(&self) -> Vec<Choice> {
+        let offered = [
+            (Choice::Once, true),
+            (Choice::ForSession, self.same_call),
+            (Choice::AllEdits, self.all_edits),
+            (Choice::Always, self.rule.is_some()),
+            (Choice::Refuse, true),
+            (Choice::RefuseAndExplain, true),
+        ];
+        offered.into_iter().filter_map(|(choice, is_offered)| is_offered.then_some(choice)).collect()
+    }
 }
 
 /// A question about a call.
@@ -34,10 +62,7 @@ pub struct Question {
     pub body: Vec<Line>,
     /// The change of a file that the call would make; empty for other calls.
     pub change: Vec<Line>,
-    /// Whether the answer may last until the program ends.
-    pub may_last: bool,
-    /// The rule that would allow such calls; `None` where no rule can.
-    pub rule: Option<String>,
+    pub lasting: LastingAnswers,
     /// Receives the answer.
     pub reply: Box<dyn FnOnce(Reply) + Send>,
 }
@@ -48,6 +73,8 @@ pub enum Choice {
     Once,
     /// Allow calls like it until the program ends.
     ForSession,
+    /// Allow all changes of files in the workspace until the program ends.
+    AllEdits,
     /// Add a rule.
     Always,
     Refuse,
@@ -56,34 +83,14 @@ pub enum Choice {
 }
 
 impl Choice {
-    /// Returns the number of the choice. It is the same in every question, so that a habit never chooses something else.
-    pub fn number(self) -> usize {
-        match self {
-            Self::Once => 1,
-            Self::ForSession => 2,
-            Self::Always => 3,
-            Self::Refuse => 4,
-            Self::RefuseAndExplain => 5,
-        }
-    }
-
-    /// Returns the choices of a question in the order of their numbers.
-    pub fn offered(may_last: bool, has_rule: bool) -> Vec<Self> {
-        let mut choices = vec![Self::Once];
-        choices.extend(may_last.then_some(Self::ForSession));
-        choices.extend(has_rule.then_some(Self::Always));
-        choices.extend([Self::Refuse, Self::RefuseAndExplain]);
-        choices
-    }
-
-    /// Returns the choice that an answer names with its number, or with `y` or `n`.
+    /// Returns the choice that an answer names with its position from 1 on, or with `y` or `n`.
     pub fn from_answer(answer: &str, choices: &[Self]) -> Option<Self> {
         match answer {
             "y" | "Y" | "yes" => Some(Self::Once),
             "n" | "N" | "no" => Some(Self::Refuse),
             _ => {
                 let number: usize = answer.parse().ok()?;
-                choices.iter().copied().find(|choice| choice.number() == number)
+                choices.get(number.checked_sub(1)?).copied()
             }
         }
     }
@@ -93,6 +100,7 @@ impl Choice {
         match self {
             Self::Once => TuiLine::Once,
             Self::ForSession => TuiLine::ForSession,
+            Self::AllEdits => TuiLine::AllEdits,
             Self::Always => TuiLine::Always { rule: rule.unwrap_or_default() },
             Self::Refuse => TuiLine::Refuse,
             Self::RefuseAndExplain => TuiLine::RefuseAndExplain,
@@ -191,11 +199,12 @@ impl OpenQuestion {
         Self { question, guard, selected: None, explains: false, draft: String::new() }
     }
 
-    /// Returns the meaning of a key at `now`, and selects the choice of a character that may be an answer.
-    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Instant) -> GuardedKey {
+    /// Returns the meaning of a key at `now`, and selects the choice of a character that may be an answer. Without text in
+    /// the input, a character alone that is no choice has no effect.
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Instant, has_input: bool) -> GuardedKey {
         let choices = self.choices();
         let choice_of = |character: char| Choice::from_answer(character.encode_utf8(&mut [0; 4]), &choices);
-        let meaning = self.guard.on_key(key, now, |character| choice_of(character).is_some());
+        let meaning = self.guard.on_key(key, now, |character| !has_input || choice_of(character).is_some());
         match meaning {
             GuardedKey::Held(character) => {
                 let choice = choice_of(character);
@@ -209,7 +218,7 @@ impl OpenQuestion {
 
     /// Returns the choices in the order of their numbers.
     pub(crate) fn choices(&self) -> Vec<Choice> {
-        Choice::offered(self.question.may_last, self.question.rule.is_some())
+        self.question.lasting.choices()
     }
 
     /// Selects the next or the previous choice.
@@ -242,8 +251,7 @@ mod tests {
             call: "c".into(),
             body: Vec::new(),
             change: Vec::new(),
-            may_last: false,
-            rule: None,
+            lasting: LastingAnswers::default(),
             reply: Box::new(drop),
         };
         let mut open = OpenQuestion::new(question, start);
@@ -251,14 +259,14 @@ mod tests {
         let mut text = String::new();
         for (ms, character) in keys {
             assert_eq!(open.guard.settled(at(*ms)), None, "{keys:?}");
-            match open.on_key(KeyEvent::from(KeyCode::Char(*character)), at(*ms)) {
+            match open.on_key(KeyEvent::from(KeyCode::Char(*character)), at(*ms), !text.is_empty()) {
                 GuardedKey::Text { held } => text.extend(held.into_iter().chain([*character])),
                 GuardedKey::Held(_) => {}
                 meaning @ (GuardedKey::Control | GuardedKey::Confirms(_)) => panic!("{meaning:?}"),
             }
         }
         let end = at(keys.last().unwrap().0 + 2000);
-        let answer = open.guard.settled(end).map(|character| open.choice_of(character).unwrap());
+        let answer = open.guard.settled(end).and_then(|character| open.choice_of(character));
         assert_eq!(open.guard.settled(end), None);
         (text, answer)
     }
@@ -266,10 +274,11 @@ mod tests {
     #[test]
     fn a_character_alone_is_an_answer() {
         assert_eq!(typed(&[(700, 'y')]), (String::new(), Some(Choice::Once)));
-        assert_eq!(typed(&[(700, '4')]), (String::new(), Some(Choice::Refuse)));
-        // A choice that is not offered, and what is none.
-        assert_eq!(typed(&[(700, '2')]), ("2".into(), None));
-        assert_eq!(typed(&[(700, '0')]), ("0".into(), None));
+        assert_eq!(typed(&[(700, '2')]), (String::new(), Some(Choice::Refuse)));
+        // What is no choice has no effect.
+        for key in ['4', '0', 'x'] {
+            assert_eq!(typed(&[(700, key)]), (String::new(), None));
+        }
     }
 
     #[test]

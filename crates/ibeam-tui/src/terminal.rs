@@ -13,6 +13,19 @@ pub(crate) const PASTE_ON: &str = "\u{1b}[?2004h";
 /// Disables bracketed paste, and shows the cursor.
 pub(crate) const PASTE_OFF: &str = "\u{1b}[?2004l\u{1b}[?25h";
 
+/// Rings the bell.
+pub(crate) const BELL: &str = "\u{7}";
+/// Keeps the title of the terminal, so that [`TITLE_OFF`] restores it.
+pub(crate) const TITLE_ON: &str = "\u{1b}[22;2t";
+/// Restores the title that the terminal had.
+pub(crate) const TITLE_OFF: &str = "\u{1b}[23;2t";
+
+/// Returns the bytes that set the title of the terminal.
+pub(crate) fn title_bytes(title: &str) -> String {
+    let title: String = title.chars().filter(|character| !character.is_control()).collect();
+    format!("\u{1b}]2;{title}\u{7}")
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TerminalEvent {
     /// A key was pressed.

@@ -202,7 +202,8 @@ fn folded_end(catalogue: &Catalogue, mut lines: Vec<Line>, shown: usize) -> Vec<
     lines
 }
 
-fn hidden_lines(catalogue: &Catalogue, hidden: usize) -> Option<Line> {
+/// Returns the line with the number of lines that are left out, if there are any.
+pub(crate) fn hidden_lines(catalogue: &Catalogue, hidden: usize) -> Option<Line> {
     let count = u64::try_from(hidden).unwrap_or(u64::MAX);
     let text = || format!("  {}", catalogue.line(&TuiLine::HiddenLines { count }));
     (hidden > 0).then(|| Line::new(Style::DIM, &text()))

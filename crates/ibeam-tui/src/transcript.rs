@@ -12,7 +12,7 @@ use crate::changes::ShownChanges;
 use crate::markdown;
 use crate::markdown_blocks::MarkdownBlocks;
 use crate::styled::{Color, Line, Style};
-use crate::tool_lines::{CallDetails, duration, finished_call, subagent_session, target_of};
+use crate::tool_lines::{CallDetails, duration, finished_call, hidden_lines, subagent_session, target_of};
 use ibeam_output::TuiLine;
 
 /// A call that has started and not finished.
@@ -22,10 +22,24 @@ pub(crate) struct RunningCall {
     pub(crate) label: String,
     /// The session of the sub-agent that the call runs.
     subagent: Option<String>,
-    /// The last call of the sub-agent.
+    /// The last call of the sub-agent, or the last line of the output.
     pub(crate) step: Option<String>,
     pub(crate) since: Instant,
     since_ms: u64,
+}
+
+/// The number of lines of a prompt from which on only its first half is shown.
+const PROMPT_LINES: usize = 20;
+
+/// The state of the model while no call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ModelState {
+    /// The model has sent nothing of the answer.
+    Waiting,
+    /// The model reasons before it answers.
+    Thinking,
+    /// The text of the answer arrives.
+    Writing,
 }
 
 /// The subject of the last finished line. Different subjects are separated by an empty line.
@@ -45,10 +59,18 @@ pub(crate) struct Transcript {
     finished: Vec<Line>,
     text: MarkdownBlocks,
     pub(crate) running: Vec<RunningCall>,
+    /// The state of the model, and its beginning; `None` before the first event of a turn.
+    pub(crate) model: Option<(ModelState, Instant)>,
+    /// The mode of the session that is open.
+    pub(crate) mode: Option<PermissionMode>,
     /// The model and the mode, for the status line.
     pub(crate) status: String,
     /// The tokens and the cost of the last run, for the status line.
     pub(crate) usage: String,
+    /// The context window of the model in tokens, if it is known.
+    context_window: Option<u64>,
+    /// The tokens of the conversation, as far as the last answer states them.
+    context_tokens: u64,
     last: Subject,
     is_welcomed: bool,
     /// The width of the screen at the last event.
@@ -81,6 +103,14 @@ impl TranscriptLines {
     }
 }
 
+/// Returns a number of tokens, such as `12.3k`.
+fn count_text(count: u64) -> String {
+    match count {
+        0..1000 => count.to_string(),
+        _ => format!("{}.{}k", count / 1000, count % 1000 / 100),
+    }
+}
+
 fn status_of(model: &str, mode: PermissionMode) -> String {
     format!("{model} · {}", mode_name(mode))
 }
@@ -102,8 +132,12 @@ impl Transcript {
             finished: Vec::new(),
             text: MarkdownBlocks::default(),
             running: Vec::new(),
+            model: None,
+            mode: None,
             status: String::new(),
             usage: String::new(),
+            context_window: None,
+            context_tokens: 0,
             last: Subject::Start,
             is_welcomed: false,
             width: 80,
@@ -153,6 +187,13 @@ impl Transcript {
         true
     }
 
+    /// Shows the last line of the output of a call that runs.
+    pub(crate) fn set_output_line(&mut self, call: &CallId, line: &str) {
+        if let Some(running) = self.running.iter_mut().find(|running| running.id == *call) {
+            running.step = Some(line.to_owned());
+        }
+    }
+
     /// Begins the lines of earlier turns.
     pub(crate) fn begin_past(&mut self) {
         self.is_past = true;
@@ -168,17 +209,22 @@ impl Transcript {
     /// Adds the lines of an event. `width` is the width of the screen.
     pub(crate) fn on_event(&mut self, event: &Event, now: Instant, width: usize) {
         self.width = width;
+        self.note_model_state(event, now);
         match &event.kind {
             EventKind::RunStarted(head) => self.on_start(head),
             EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } => {
                 self.finish_text(width);
                 let text = content.first().map_or("", String::as_str);
                 self.begin(Subject::Prompt);
-                for (number, line) in text.lines().enumerate() {
+                let lines: Vec<&str> = text.lines().collect();
+                let is_short = self.is_complete || lines.len() <= PROMPT_LINES;
+                let shown = if is_short { lines.len() } else { PROMPT_LINES / 2 };
+                for (number, line) in lines.iter().take(shown).enumerate() {
                     let sign = if number == 0 { "❯ " } else { "  " };
                     let line = Line::new(Style::color(Color::Cyan), sign).with(Style::BOLD, line);
                     self.finished.extend(line.wrap(width, 2));
                 }
+                self.finished.extend(hidden_lines(&self.catalogue, lines.len() - shown));
             }
             EventKind::TextDelta { text } => {
                 for block in self.text.push(text) {
@@ -213,7 +259,13 @@ impl Transcript {
                     CallDetails { is_complete: self.is_complete, omits_change },
                 ));
             }
-            EventKind::ModelRequestFinished { .. } | EventKind::HookMessage { .. } => self.finish_text(width),
+            EventKind::ModelRequestFinished { answer, .. } => {
+                self.finish_text(width);
+                if let Some(usage) = &answer.usage {
+                    self.context_tokens = usage.total();
+                }
+            }
+            EventKind::HookMessage { .. } => self.finish_text(width),
             EventKind::RunFinished(run) => self.on_end(run, width),
             EventKind::Compacted(compacted) => {
                 let (before, after) = (compacted.before_tokens, compacted.after_tokens);
@@ -241,13 +293,30 @@ impl Transcript {
         }
     }
 
+    /// Keeps whether the model thinks or writes, or whether nothing of its answer has arrived.
+    fn note_model_state(&mut self, event: &Event, now: Instant) {
+        let state = if matches!(event.kind, EventKind::ThinkingDelta { .. }) {
+            ModelState::Thinking
+        } else if matches!(event.kind, EventKind::TextDelta { .. }) {
+            ModelState::Writing
+        } else {
+            ModelState::Waiting
+        };
+        if self.model.is_none_or(|(known, _)| known != state) {
+            self.model = Some((state, now));
+        }
+    }
+
     /// Shows the model and the mode in the status line, and nothing of an earlier turn.
-    pub(crate) fn set_status(&mut self, model: &str, mode: PermissionMode) {
+    pub(crate) fn set_status(&mut self, model: &str, mode: PermissionMode, context_window: Option<u64>) {
+        self.mode = Some(mode);
+        self.context_window = context_window;
         self.status = status_of(model, mode);
         self.usage.clear();
     }
 
     fn on_start(&mut self, head: &RunStarted) {
+        self.mode = Some(head.permission_mode);
         self.status = status_of(&head.model.display, head.permission_mode);
         if std::mem::replace(&mut self.is_welcomed, true) {
             return;
@@ -273,12 +342,12 @@ impl Transcript {
             self.finished.extend(line.wrap(width, 2));
         }
         let tokens = run.totals.usage.as_ref().map(|usage| {
-            let total = usage.input + usage.output;
-            let text = match total >= 1000 {
-                true => format!("{}.{}k", total / 1000, total % 1000 / 100),
-                false => total.to_string(),
-            };
-            self.catalogue.line(&TuiLine::Tokens { text: &text })
+            let text = count_text(usage.input + usage.cache_write + usage.output);
+            let cached = count_text(usage.cache_read);
+            self.catalogue.line(&match usage.cache_read {
+                0 => TuiLine::Tokens { text: &text },
+                _ => TuiLine::TokensAndCached { text: &text, size: &cached },
+            })
         });
         // A model on this machine costs nothing.
         let cost = run
@@ -286,8 +355,13 @@ impl Transcript {
             .cost_micros
             .filter(|micros| *micros > 0)
             .map(|micros| format!("${}.{:04}", micros / 1_000_000, micros % 1_000_000 / 100));
+        let left =
+            self.context_window.filter(|window| *window > 0 && self.context_tokens > 0).map(|window| {
+                let percent = window.saturating_sub(self.context_tokens).saturating_mul(100) / window;
+                self.catalogue.line(&TuiLine::ContextLeft { percent })
+            });
         let parts: Vec<String> =
-            [Some(duration(run.duration_ms)), tokens, cost].into_iter().flatten().collect();
+            [Some(duration(run.duration_ms)), left, tokens, cost].into_iter().flatten().collect();
         self.usage = parts.join(" · ");
     }
 

@@ -1,5 +1,6 @@
 //! The display and its input: events and keys come in, actions and bytes go out.
 
+mod control_keys;
 mod dialogs;
 mod history_search;
 mod questions;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::Catalogue;
-use ibeam_protocol::{Event, PermissionMode};
+use ibeam_protocol::{CallId, Event, PermissionMode};
 
 use crate::completion::{Candidate, Completion};
 use crate::dialog::OpenDialog;
@@ -22,7 +23,7 @@ use crate::palette::Palette;
 use crate::question::{OpenQuestion, Reply};
 use crate::screen::{Live, Screen};
 use crate::styled::{Line, Style};
-use crate::terminal::{PASTE_OFF, PASTE_ON, TerminalEvent};
+use crate::terminal::{BELL, PASTE_OFF, PASTE_ON, TITLE_OFF, TITLE_ON, TerminalEvent};
 use crate::transcript::Transcript;
 use crate::view::View;
 use ibeam_output::TuiLine;
@@ -31,9 +32,8 @@ pub use self::dialogs::Activity;
 pub(crate) use self::dialogs::ShownActivity;
 use self::history_search::Search;
 
-/// The time in which a second Ctrl-C ends the program.
-const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
-
+/// The time of a turn from which on a bell rings at its end.
+const LONG_TURN: Duration = Duration::from_secs(10);
 /// Returns the paths that start with a text.
 pub type ListFiles = Box<dyn Fn(&str) -> Vec<String> + Send>;
 
@@ -46,6 +46,8 @@ pub struct UiOptions {
     pub commands: Vec<Candidate>,
     /// The completion of `@` paths.
     pub list_files: ListFiles,
+    /// The title of the terminal while the display is shown; `None` for a terminal without one.
+    pub title: Option<String>,
 }
 
 /// The commands of a conversation that are words without a slash, alone in the input.
@@ -66,6 +68,8 @@ pub enum Action {
     Edit(String),
     /// Show the whole conversation with [`Ui::show_pager`].
     ShowTranscript,
+    /// A command is in the queue, which no person typed.
+    Commanded,
 }
 
 /// A prompt that waits.
@@ -108,12 +112,18 @@ pub struct Ui<W> {
     view: Option<View>,
     /// Whether the live rows are not drawn, because the terminal is used otherwise.
     is_stopped: bool,
+    /// The title of the terminal; `None` for a terminal without one.
+    title: Option<String>,
+    /// The title that the terminal shows.
+    shown_title: String,
+    /// The time of the last Esc that had no other effect.
+    escaped_at: Option<Instant>,
 }
 
 impl<W: Write> Ui<W> {
     /// Returns a display on `screen`.
     pub fn new(screen: Screen<W>, options: UiOptions) -> Self {
-        let UiOptions { catalogue, history, commands, list_files } = options;
+        let UiOptions { catalogue, history, commands, list_files, title } = options;
         Self {
             screen,
             transcript: Transcript::new(Arc::clone(&catalogue)),
@@ -133,6 +143,9 @@ impl<W: Write> Ui<W> {
             exit_armed: None,
             view: None,
             is_stopped: true,
+            title,
+            shown_title: String::new(),
+            escaped_at: None,
         }
     }
 
@@ -148,6 +161,9 @@ impl<W: Write> Ui<W> {
     pub fn start(&mut self, now: Instant) -> io::Result<()> {
         self.is_stopped = false;
         self.screen.write_raw(PASTE_ON)?;
+        if self.title.is_some() {
+            self.screen.write_raw(TITLE_ON)?;
+        }
         if self.view.is_some() {
             self.screen.enter_full()?;
         }
@@ -166,6 +182,10 @@ impl<W: Write> Ui<W> {
         let finished = self.transcript.take_finished();
         self.screen.draw(&finished, Live::default())?;
         self.screen.clear()?;
+        if self.title.is_some() {
+            self.shown_title.clear();
+            self.screen.write_raw(TITLE_OFF)?;
+        }
         self.screen.write_raw(PASTE_OFF)
     }
 
@@ -183,6 +203,11 @@ impl<W: Write> Ui<W> {
             true => self.draw(now),
             false => Ok(()),
         }
+    }
+
+    /// Shows the last line of the output of a call that runs, from the next drawing on.
+    pub fn set_output_line(&mut self, call: &CallId, line: &str) {
+        self.transcript.set_output_line(call, line);
     }
 
     /// Prints lines that are not of an event, such as warnings.
@@ -209,6 +234,10 @@ impl<W: Write> Ui<W> {
     /// # Errors
     /// The inner writer failed.
     pub fn set_busy(&mut self, is_busy: bool, now: Instant) -> io::Result<()> {
+        let time = self.busy_since.map(|since| now.saturating_duration_since(since));
+        if !is_busy && time.is_some_and(|time| time >= LONG_TURN) {
+            self.screen.write_raw(BELL)?;
+        }
         self.busy_since = is_busy.then_some(now);
         // A message that came too late for its turn gets a turn of its own.
         self.queue.iter_mut().filter(|_| !is_busy).for_each(|prompt| prompt.steers = false);
@@ -232,6 +261,11 @@ impl<W: Write> Ui<W> {
     /// Returns the next prompt for a turn of its own.
     pub fn next_prompt(&mut self) -> Option<String> {
         (!self.queue.is_empty()).then(|| self.queue.remove(0).text)
+    }
+
+    /// Whether a prompt waits for the end of the turn, or is being typed.
+    pub fn has_waiting_prompt(&self) -> bool {
+        !self.queue.is_empty() || !self.editor.is_empty()
     }
 
     /// Returns the next message for the turn that runs.
@@ -268,8 +302,9 @@ impl<W: Write> Ui<W> {
     }
 
     /// Shows the model and the mode of the session that is open from the next drawing on, and nothing of an earlier turn.
-    pub fn set_status(&mut self, model: &str, mode: PermissionMode) {
-        self.transcript.set_status(model, mode);
+    /// `context_window` is that of the model in tokens, if it is known.
+    pub fn set_status(&mut self, model: &str, mode: PermissionMode, context_window: Option<u64>) {
+        self.transcript.set_status(model, mode, context_window);
     }
 
     /// Adds a prompt that was not typed here.
@@ -321,6 +356,7 @@ impl<W: Write> Ui<W> {
         if !self.is_stopped && self.draw_view()? {
             return Ok(());
         }
+        self.draw_title()?;
         let finished = self.transcript.take_finished();
         if self.is_stopped {
             return if finished.is_empty() { Ok(()) } else { self.screen.draw(&finished, Live::default()) };
@@ -346,14 +382,11 @@ impl<W: Write> Ui<W> {
         self.screen.draw(&finished, live)
     }
 
-    /// Returns the key that ends the program now.
-    fn exit_key(&self, now: Instant) -> Option<ExitKey> {
-        let (key, at) = self.exit_armed?;
-        (now.saturating_duration_since(at) < EXIT_TIMEOUT).then_some(key)
-    }
-
     fn on_key(&mut self, key: KeyEvent, now: Instant) -> Option<Action> {
         let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
+        if key.code != KeyCode::Esc {
+            self.escaped_at = None;
+        }
         if is_control && key.code == KeyCode::Char('c') {
             return self.on_interrupt_key(now);
         }
@@ -367,7 +400,7 @@ impl<W: Write> Ui<W> {
         if key.code == KeyCode::Esc {
             self.completion = None;
             self.end_search();
-            return self.on_escape();
+            return self.on_escape(now);
         }
         // The text of a search is not an answer to a question.
         if self.search.is_some() && self.on_search_key(key, is_control) {
@@ -385,7 +418,8 @@ impl<W: Write> Ui<W> {
             KeyCode::Tab if self.busy_since.is_some() && !self.editor.is_empty() => {
                 return self.submit(false);
             }
-            KeyCode::Char('g') if is_control => return Some(Action::Edit(self.editor.text().to_owned())),
+            KeyCode::BackTab => return Some(self.next_mode()),
+            KeyCode::Char('g') if is_control => return Some(Action::Edit(self.editor.full_text())),
             KeyCode::Char('t') if is_control => return Some(Action::ShowTranscript),
             KeyCode::Char('r') if is_control => self.start_search(),
             KeyCode::Up => self.on_up(),
@@ -402,56 +436,6 @@ impl<W: Write> Ui<W> {
             }
         }
         None
-    }
-
-    /// Ctrl-C: ends the turn, empties the input, or at the second time ends the program.
-    fn on_interrupt_key(&mut self, now: Instant) -> Option<Action> {
-        if self.exit_key(now) == Some(ExitKey::ControlC) {
-            return Some(Action::Exit);
-        }
-        self.exit_armed = Some((ExitKey::ControlC, now));
-        self.end_search();
-        self.completion = None;
-        if self.is_busy() {
-            return Some(self.interrupt());
-        }
-        self.editor.take();
-        None
-    }
-
-    /// Ctrl-D without input: ends the program, but not a turn at the first time.
-    fn on_end_key(&mut self, now: Instant) -> Option<Action> {
-        let is_working = self.busy_since.is_some() || self.has_cancellable_activity();
-        if !is_working || self.exit_key(now) == Some(ExitKey::ControlD) {
-            return Some(Action::Exit);
-        }
-        self.exit_armed = Some((ExitKey::ControlD, now));
-        None
-    }
-
-    fn on_escape(&mut self) -> Option<Action> {
-        match self.question.take() {
-            Some(open) if open.explains => {
-                self.editor.set(&open.draft);
-                self.reply(open.question, Reply::Refuse);
-                None
-            }
-            question => {
-                self.question = question;
-                self.is_busy().then(|| self.interrupt())
-            }
-        }
-    }
-
-    /// Returns the messages that wait to the input, so that none runs at once after the interrupt.
-    fn interrupt(&mut self) -> Action {
-        let is_explaining = self.question.as_ref().is_some_and(|open| open.explains);
-        if !self.queue.is_empty() && !is_explaining {
-            let mut texts: Vec<String> = self.queue.drain(..).map(|prompt| prompt.text).collect();
-            texts.extend((!self.editor.is_empty()).then(|| self.editor.take()));
-            self.editor.set(&texts.join("\n"));
-        }
-        Action::Interrupt
     }
 
     fn on_enter(&mut self, modifiers: KeyModifiers) -> Option<Action> {
@@ -490,7 +474,7 @@ impl<W: Write> Ui<W> {
             return;
         }
         let queued = if self.editor.is_empty() { self.queue.pop().map(|prompt| prompt.text) } else { None };
-        if let Some(text) = queued.or_else(|| self.history.previous(self.editor.text())) {
+        if let Some(text) = queued.or_else(|| self.history.previous(&self.editor.full_text())) {
             self.editor.set(&text);
         }
     }

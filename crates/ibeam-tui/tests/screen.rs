@@ -36,6 +36,7 @@ fn ui(terminal: &Terminal, locale: Locale, width: usize, height: usize) -> Ui<Te
         history: Vec::new(),
         commands: Vec::new(),
         list_files: Box::new(|_| Vec::new()),
+        title: None,
     };
     let traits = TerminalTraits { palette: Palette::Dark, reflows: false };
     let mut ui = Ui::new(Screen::new(terminal.clone(), traits, width, height), options);
@@ -212,8 +213,7 @@ fn a_question_on_a_small_screen_shows_choices_around_the_selected_one() {
         call: "c".into(),
         body: Vec::new(),
         change: Vec::new(),
-        may_last: true,
-        rule,
+        lasting: ibeam_tui::LastingAnswers { same_call: true, rule, ..ibeam_tui::LastingAnswers::default() },
         reply: Box::new(drop),
     };
     ui.ask(question, now).unwrap();
@@ -257,6 +257,7 @@ fn the_screen_is_never_cleared_from_the_first_cell_of_a_row_on() {
         history: Vec::new(),
         commands: Vec::new(),
         list_files: Box::new(|_| Vec::new()),
+        title: None,
     };
     let traits = TerminalTraits { palette: Palette::Dark, reflows: true };
     let mut ui = Ui::new(Screen::new(bytes.clone(), traits, 80, 24), options);
@@ -300,8 +301,7 @@ fn consented_edit(diff: &str) -> (ibeam_tui::Question, EventKind) {
         call: call.id.clone(),
         body: Vec::new(),
         change: ibeam_tui::diff_lines("@@ -1 +1 @@\n-old\n+new\n"),
-        may_last: false,
-        rule: None,
+        lasting: ibeam_tui::LastingAnswers::default(),
         reply: Box::new(drop),
     };
     let output = EditOutput {
@@ -348,7 +348,7 @@ fn the_status_row_has_the_keys_of_what_runs() {
         let terminal = Terminal::new(width, 12);
         let mut ui = ui(&terminal, Locale::En, width.into(), 12);
         let now = Instant::now();
-        ui.set_status("Claude", ibeam_protocol::PermissionMode::Default);
+        ui.set_status("Claude", ibeam_protocol::PermissionMode::Default, None);
         ui.set_busy(true, now).unwrap();
         let status = || terminal.rows().into_iter().rfind(|row| !row.is_empty()).unwrap();
         assert_eq!(status(), expect);
@@ -378,4 +378,15 @@ fn words_of_a_question_and_of_a_failure_are_not_broken() {
             assert!(rows.iter().any(|row| row.split(' ').any(|shown| shown == word)), "{word}: {rows:?}");
         }
     }
+}
+
+#[test]
+fn waiting_is_not_thinking_on_the_screen() {
+    let terminal = Terminal::new(80, 24);
+    let mut ui = ui(&terminal, Locale::En, 80, 24);
+    ui.set_busy(true, Instant::now()).unwrap();
+    send(&mut ui, prompt("think"));
+    assert!(terminal.rows().join("\n").contains("waiting for the model · 0 s"), "{:?}", terminal.rows());
+    send(&mut ui, EventKind::ThinkingDelta { text: "hm".to_owned() });
+    assert!(terminal.rows().join("\n").contains("thinking · 0 s"), "{:?}", terminal.rows());
 }

@@ -140,7 +140,7 @@ pub(crate) fn print(
         let mut prompt = UserPrompt::from(prompt.blocks);
         // Piped text may come from anyone, so only the words of the command line attach files.
         let attached = match prompt::has_text(words) {
-            true => session.attach_mentioned(&mut prompt),
+            true => session.attach_mentioned(&mut prompt).map(drop),
             false => Ok(()),
         };
         let outcome = match attached {

@@ -86,7 +86,7 @@ impl StoredSession {
         let name = match &app.base.options.session {
             SessionTarget::New => return Ok(stored),
             SessionTarget::Newest => "-1",
-            SessionTarget::Named(name) => name,
+            SessionTarget::Named(name) | SessionTarget::Before { session: name, .. } => name,
         };
         let sessions = app.dirs.sessions();
         let id = session_name::find_session(&sessions, &app.workspace, name)?;

@@ -49,6 +49,11 @@ struct AvailableModel {
 }
 
 impl ModelList {
+    /// Returns the names under which runs use the models.
+    pub fn names(&self) -> Vec<String> {
+        self.models.iter().map(|model| model.name.clone()).collect()
+    }
+
     /// Requests the lists that are too old, or all with `refresh`. Returns the models of all usable providers, then the
     /// embedded one.
     ///

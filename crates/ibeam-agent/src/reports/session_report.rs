@@ -36,7 +36,11 @@ pub fn session_report(app: &AppContext, id: SessionId) -> Result<Report, Reason>
         SessionLine::Runs { count: runs, requests, calls },
         SessionLine::Tokens { read: totals.read_tokens(), written: totals.usage.output },
     ];
-    lines.extend(totals.cost_micros.map(|cost_micros| SessionLine::Cost { cost_micros }));
+    let models = totals.models.iter().map(|model| format!("`{model}`")).collect::<Vec<_>>().join(", ");
+    lines.extend(match totals.cost_micros {
+        Some(cost_micros) => Some(SessionLine::Cost { cost_micros }),
+        None => (requests > 0).then_some(SessionLine::NoPrice { models: &models }),
+    });
     lines.push(SessionLine::ChangedFiles { count: totals.files.len() as u64 });
     let text: String = lines.iter().map(|line| app.base.catalogue.line(line) + "\n").collect();
     let mut object = summary_json(session, bytes);
@@ -70,12 +74,14 @@ struct Totals {
     usage: Usage,
     cost_micros: Option<u64>,
     files: BTreeSet<String>,
+    models: BTreeSet<String>,
 }
 
 impl Totals {
     fn fold(&mut self, event: &Event) {
-        if let EventKind::RunStarted(_) = event.kind {
+        if let EventKind::RunStarted(head) = &event.kind {
             self.runs += 1;
+            self.models.insert(format!("{}/{}", head.model.provider, head.model.id));
         }
         let EventKind::RunFinished(run) = &event.kind else { return };
         let totals = &run.totals;

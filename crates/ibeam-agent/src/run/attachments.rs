@@ -253,6 +253,15 @@ impl<'a> From<&'a Run> for MentionReader<'a> {
     }
 }
 
+/// The files that a prompt names as `@PATH`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MentionedFiles {
+    /// The files that the model gets.
+    pub attached: Vec<String>,
+    /// The names that look like paths of files which do not exist.
+    pub missing: Vec<String>,
+}
+
 /// Attaches the files of the workspace that the first text of `prompt` names as `@PATH`, through the tool `read`.
 ///
 /// What does not name a file, or names one that the policy does not let the model read, stays text.
@@ -264,15 +273,20 @@ pub(super) async fn attach_mentioned(
     models: &RunMedia,
     stop: Stop,
     prompt: &mut UserPrompt,
-) -> Result<(), Failure> {
+) -> Result<MentionedFiles, Failure> {
     let MentionReader { tools, gate, workspace, file_timeout } = reader;
-    let Some(read) = tools.get("read") else { return Ok(()) };
+    let mut files = MentionedFiles::default();
+    let Some(read) = tools.get("read") else { return Ok(files) };
     let text = prompt.texts.first().cloned().unwrap_or_default();
     let mut names: Vec<&str> = Vec::new();
     for mention in mentions(&text) {
         let candidates = [mention, mention.trim_end_matches(PUNCTUATION)];
         let is_file = |name: &&str| !name.is_empty() && workspace.join(name).is_file();
-        names.extend(candidates.into_iter().find(is_file).filter(|name| !names.contains(name)));
+        let found = candidates.into_iter().find(is_file);
+        if found.is_none() && looks_like_path(candidates[1]) && !workspace.join(candidates[1]).exists() {
+            files.missing.push(candidates[1].to_owned());
+        }
+        names.extend(found.filter(|name| !names.contains(name)));
     }
     for name in names {
         let Ok(call) = read.prepare(&json!({ "path": name })) else { continue };
@@ -290,6 +304,7 @@ pub(super) async fn attach_mentioned(
                     Some(media) => Attachment::Media(media),
                     None => Attachment::Text { name: name.to_owned(), text: for_model },
                 });
+                files.attached.push(name.to_owned());
             }
             ToolOutcome::Failure { failure: ToolFailure::Error { message }, .. }
                 if media_type_of(path).is_some() =>
@@ -301,7 +316,13 @@ pub(super) async fn attach_mentioned(
         }
     }
     attach_resources(reader, stop, &text, prompt).await;
-    check_limits(&prompt.attachments).map_err(Failure::from)
+    check_limits(&prompt.attachments)?;
+    Ok(files)
+}
+
+/// Whether a mention is the path of a file rather than the name of a person, a package or a resource.
+fn looks_like_path(mention: &str) -> bool {
+    !mention.contains([':', '@']) && mention.contains('.') && !mention.ends_with('/')
 }
 
 /// Attaches the resources of MCP servers that `text` names as `@SERVER:URI`, as far as the policy lets the model read them.

@@ -17,8 +17,8 @@ use ibeam_protocol::{
 use ibeam_tools::{ToolSettings, Workspace};
 
 use super::attachments::{self, MentionReader, RunMedia};
+use super::given_instructions::GivenInstructions;
 use super::resources::ProjectTexts;
-use super::system_prompt::GivenInstructions;
 use super::web::Web;
 use super::{answer_schema, on_runtime, permission_mode, policy_rules, sandbox};
 use crate::app::AppContext;

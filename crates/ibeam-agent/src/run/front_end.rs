@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ibeam_core::{Approver, Hooks, NoSteering, Steering, Tool};
+use ibeam_core::{Approver, Hooks, NoSteering, OutputObserver, Steering, Tool};
 use ibeam_mcp::Questioner;
 use ibeam_output::RunDetails;
 use ibeam_protocol::{McpServer, Notice, RunStarted};
@@ -39,6 +39,11 @@ pub trait FrontEnd {
     /// Returns the messages that the user adds while a turn runs.
     fn steering(&self) -> Arc<dyn Steering> {
         Arc::new(NoSteering)
+    }
+
+    /// Returns what receives the output of commands while they run.
+    fn output_observer(&self) -> Option<Arc<dyn OutputObserver>> {
+        None
     }
 
     /// Returns what asks a person the questions of MCP servers.

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use ibeam_config::{RetrySettings, Settings, TimeoutSettings};
 use ibeam_core::{
     Approver, Checkpoints, FallbackModel, Gate, Hooks, JsonSchema, NoCheckpoints, NoScopedRules,
-    PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition, ScopedRules, Steering,
-    Stop, Tool, ToolInputError, ToolOrigin, ToolSet,
+    OutputObserver, PreparedCall, Provider, ReplaceableDefault, RetryPolicy, Run, RunPrecondition,
+    ScopedRules, Steering, Stop, Tool, ToolInputError, ToolOrigin, ToolSet,
 };
 use ibeam_policy::PathPolicy;
 use ibeam_protocol::{
@@ -61,6 +61,7 @@ pub(super) struct RunInputs {
     pub(super) hooks: Arc<dyn Hooks>,
     /// The messages that the user adds while a turn runs.
     pub(super) steering: Arc<dyn Steering>,
+    pub(super) output_observer: Option<Arc<dyn OutputObserver>>,
     /// Whether a person is at the terminal and answers.
     pub(super) has_person: bool,
     /// Instructions instead of the built-in ones.
@@ -125,6 +126,7 @@ pub(super) fn build(
         approver,
         hooks,
         steering,
+        output_observer,
         has_person,
         replacement,
         mut extra_instructions,
@@ -247,6 +249,7 @@ pub(super) fn build(
         precondition,
         file_timeout: app.base.settings.timeouts.files.value,
         steering,
+        output_observer,
         scoped_rules,
         stop,
     };

@@ -20,10 +20,11 @@ use tokio::sync::mpsc;
 
 use self::end::{end_open_run, run_session_end_hooks};
 use super::answer_schema;
-use super::attachments::{self, MentionReader, RunMedia};
+use super::attachments::{self, MentionReader, MentionedFiles, RunMedia};
 use super::early_start::{self, StartConditions};
 use super::event_tap::EventTap;
 use super::front_end::FrontEnd;
+use super::given_instructions::GivenInstructions;
 use super::hook_model::HookModel;
 use super::prepare::{self, PreparedRun};
 use super::resources::{self, RunInputs, RunResources};
@@ -32,7 +33,6 @@ use super::sandbox::PendingSandbox;
 use super::session_opener::{SessionOpener, SessionTarget, is_ephemeral};
 use super::shutdown::Shutdown;
 use super::subagents::{SubagentHost, SubagentSettings};
-use super::system_prompt::GivenInstructions;
 use super::thread_error;
 use super::trace_export::{self, TraceExport, TraceRequest};
 use crate::app::AppContext;
@@ -178,6 +178,7 @@ impl<'a> RunSession<'a> {
             hooks: front_end.hooks(Arc::clone(&hooks) as _, &head),
             approver: front_end.approver(),
             steering: front_end.steering(),
+            output_observer: front_end.output_observer(),
             has_person: matches!(process.kind, RunKind::Interactive | RunKind::Editor),
             replacement,
             extra_instructions: [appended, front_end.instructions()].concat(),
@@ -391,9 +392,9 @@ impl<'a> RunSession<'a> {
     ///
     /// # Errors
     /// The errors of [`attachments::attach_mentioned`]; the reason of a stop.
-    pub fn attach_mentioned(&mut self, prompt: &mut UserPrompt) -> Result<(), Failure> {
+    pub fn attach_mentioned(&mut self, prompt: &mut UserPrompt) -> Result<MentionedFiles, Failure> {
         if !prompt.texts.first().is_some_and(|text| text.contains('@')) {
-            return Ok(());
+            return Ok(MentionedFiles::default());
         }
         let stop = self.process.new_stop();
         let reader = MentionReader::from(&self.run);

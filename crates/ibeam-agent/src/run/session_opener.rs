@@ -25,6 +25,8 @@ pub enum SessionTarget {
     Newest,
     /// A session by its UUID or the beginning of it, or by `-1`, `-2` … for the newest, the second newest, …
     Named(String),
+    /// A copy of a session as it was before one of its runs, counted from 1.
+    Before { session: String, run: u32 },
 }
 
 /// Everything that opening a session needs, so that another thread can do it.
@@ -96,11 +98,11 @@ impl SessionOpener {
             workspace: app.workspace.clone(),
             target: target.clone(),
             new_id,
-            forks: app.base.options.fork,
+            forks: app.base.options.fork || matches!(target, SessionTarget::Before { .. }),
             requires_known_id: !app.base.options.creates_named_session && is_person_present(),
             imported: match target {
                 SessionTarget::New => trajectory_import::load(app, new_id)?,
-                SessionTarget::Newest | SessionTarget::Named(_) => Vec::new(),
+                SessionTarget::Newest | SessionTarget::Named(_) | SessionTarget::Before { .. } => Vec::new(),
             },
             options: options.map(|options| SessionOptions { cancel: cancel.clone(), ..options }),
             continues: app.base.options.unpark,
@@ -122,7 +124,7 @@ impl SessionOpener {
         match &self.target {
             SessionTarget::New => Some(self.new_id),
             SessionTarget::Named(name) if !self.forks => name.parse().ok(),
-            SessionTarget::Named(_) | SessionTarget::Newest => None,
+            SessionTarget::Named(_) | SessionTarget::Newest | SessionTarget::Before { .. } => None,
         }
     }
 
@@ -183,7 +185,13 @@ impl SessionOpener {
         let (id, is_stored) = match &self.target {
             SessionTarget::New => (self.new_id, false),
             SessionTarget::Newest => (nth_newest(&sessions, &self.workspace, 1)?, true),
-            SessionTarget::Named(name) => self.resolve_name(name)?,
+            SessionTarget::Named(name) | SessionTarget::Before { session: name, .. } => {
+                self.resolve_name(name)?
+            }
+        };
+        let before_run = match self.target {
+            SessionTarget::Before { run, .. } => Some(run),
+            SessionTarget::New | SessionTarget::Newest | SessionTarget::Named(_) => None,
         };
         if (self.forks || self.continues) && !is_stored {
             return Err(Reason::UnknownSession { session: id.to_string() }.into());
@@ -203,7 +211,8 @@ impl SessionOpener {
                 Some(Session::create(&sessions, id, &self.workspace, options).map_err(failed)?)
             }
             (Some(options), true) if self.forks => {
-                let forked = Session::fork(&sessions, id, run_id, &self.workspace, options, &mut each);
+                let forked =
+                    Session::fork(&sessions, id, run_id, &self.workspace, before_run, options, &mut each);
                 Some(forked.map_err(failed)?.0)
             }
             (Some(options), true) => {

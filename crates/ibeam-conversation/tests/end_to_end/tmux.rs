@@ -13,13 +13,13 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// A server of tmux with one window, in which a shell runs.
-struct Tmux {
+pub(super) struct Tmux {
     socket: String,
 }
 
 impl Tmux {
     /// Starts a shell in the workspace of `scene`; `None` without tmux.
-    fn start(scene: &Scene, name: &str, width: u16, height: u16) -> Option<Self> {
+    pub(super) fn start(scene: &Scene, name: &str, width: u16, height: u16) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
             eprintln!("SKIP: tmux is not installed");
             return None;
@@ -57,25 +57,37 @@ impl Tmux {
 
     /// Starts the program in the shell.
     fn start_ibeam(&self, scene: &Scene, arguments: &str) {
-        self.type_line(&format!("{} --model {} {arguments}", program_path(), model_name(scene.wire)));
+        self.start_program(scene, arguments);
         self.wait_for("/help lists commands");
     }
 
-    fn type_text(&self, text: &str) {
+    /// Starts the program on a screen of any size.
+    pub(super) fn start_program(&self, scene: &Scene, arguments: &str) {
+        self.type_line(&format!("{} --model {} {arguments}", program_path(), model_name(scene.wire)));
+        self.wait_for("❯");
+    }
+
+    /// Pastes a text, as a terminal with bracketed paste does.
+    pub(super) fn paste(&self, text: &str) {
+        self.run(&["set-buffer", text]);
+        self.run(&["paste-buffer", "-p", "-r"]);
+    }
+
+    pub(super) fn type_text(&self, text: &str) {
         self.run(&["send-keys", "-l", text]);
     }
 
-    fn press(&self, key: &str) {
+    pub(super) fn press(&self, key: &str) {
         self.run(&["send-keys", key]);
     }
 
-    fn type_line(&self, text: &str) {
+    pub(super) fn type_line(&self, text: &str) {
         self.type_text(text);
         self.press("Enter");
     }
 
     /// Returns the scrollback and the screen. Lines that tmux has wrapped are whole.
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.run(&["capture-pane", "-p", "-J", "-S", "-"]).stdout).unwrap()
     }
 
@@ -85,7 +97,7 @@ impl Tmux {
     }
 
     #[track_caller]
-    fn wait_for(&self, text: &str) {
+    pub(super) fn wait_for(&self, text: &str) {
         self.wait_until(text, |screen| screen.contains(text));
     }
 

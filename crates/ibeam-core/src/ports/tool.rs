@@ -158,6 +158,14 @@ pub struct ToolContext {
     pub budget: Budget,
     /// The call; empty outside of a turn.
     pub call_id: CallId,
+    /// Receives the output of commands while they run.
+    pub output_observer: Option<Arc<dyn OutputObserver>>,
+}
+
+/// Receives what commands write while they run, for a person who watches.
+pub trait OutputObserver: Send + Sync {
+    /// Receives the next bytes of the output of a call. They are as the command wrote them, with secrets.
+    fn on_output(&self, call: &CallId, bytes: &[u8]);
 }
 
 impl ToolContext {
@@ -169,6 +177,7 @@ impl ToolContext {
             notices: Notices::default(),
             budget: Budget::unlimited(),
             call_id: "".into(),
+            output_observer: None,
         }
     }
 }

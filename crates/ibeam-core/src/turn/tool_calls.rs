@@ -160,6 +160,7 @@ impl Run {
     ) -> Result<(), TurnError> {
         let context = ToolContext {
             budget: self.batch_budget(journal, batch.len()),
+            output_observer: self.output_observer.clone(),
             ..ToolContext::new(self.stop.clone(), self.file_timeout)
         };
         let mut waiting = std::mem::take(batch).into_iter();

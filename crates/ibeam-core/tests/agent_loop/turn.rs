@@ -323,6 +323,7 @@ fn fixture(replies: Vec<Reply>) -> Fixture {
         precondition: Arc::new(|| None),
         file_timeout: Duration::from_secs(60),
         steering: Arc::new(ibeam_core::NoSteering),
+        output_observer: None,
         scoped_rules: Arc::new(ibeam_core::NoScopedRules),
         stop: Stop::default(),
     };

@@ -4,14 +4,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use ibeam_protocol::SessionId;
+use ibeam_protocol::{Event, SessionId};
 use ibeam_session::{Session, SessionError};
 
-use super::store::{LoadedSession, Store, prompt, text, texts, write};
+use super::store::{LoadedSession, Store, prompt, run_started, text, texts, write};
 
 fn fork(store: &Store, id: SessionId) -> Result<(Session, LoadedSession), SessionError> {
     let (sessions, cwd) = (store.home.path(), Path::new("/elsewhere"));
-    LoadedSession::from_open(|each| Session::fork(sessions, store.id, id, cwd, &store.options, each))
+    LoadedSession::from_open(|each| Session::fork(sessions, store.id, id, cwd, None, &store.options, each))
 }
 
 #[test]
@@ -40,6 +40,22 @@ fn a_fork_has_the_same_history_while_the_old_session_is_held() {
     let inode =
         |id: SessionId| fs::metadata(store.home.path().join(id.to_string()).join(&blob)).unwrap().ino();
     assert_eq!(inode(store.id), inode(forked.id), "large payloads are shared");
+}
+
+#[test]
+fn a_fork_may_end_before_a_run() {
+    let store = Store::new();
+    let start = |seq| Event { seq, ..run_started(store.id) };
+    let events = [start(0), prompt(1, "one"), text(2, "1"), start(3), prompt(4, "two")];
+    write(&mut store.create().unwrap(), &events);
+    for (before_run, expect) in [(1, 0), (2, 3), (3, 5)] {
+        let (sessions, id) = (store.home.path(), SessionId::random());
+        let fork = |each: &mut dyn FnMut(Event)| {
+            Session::fork(sessions, store.id, id, sessions, Some(before_run), &store.options, each)
+        };
+        let (_, loaded) = LoadedSession::from_open(fork).unwrap();
+        assert_eq!(loaded.events, events[..expect], "{before_run}");
+    }
 }
 
 #[test]

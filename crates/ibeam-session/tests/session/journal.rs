@@ -244,7 +244,7 @@ fn a_cancelled_opening_stops_between_two_records() {
             false => Session::open(sessions, store.id, &options, &mut each),
             true => {
                 let new = SessionId::random();
-                Session::fork(sessions, store.id, new, sessions, &options, &mut each)
+                Session::fork(sessions, store.id, new, sessions, None, &options, &mut each)
             }
         };
         assert!(matches!(opened, Err(SessionError::Cancelled)), "{opened:?}");

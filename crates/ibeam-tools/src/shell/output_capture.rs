@@ -1,11 +1,15 @@
 //! Captures the stdout and stderr of a command as they arrive, and stores a limited part.
 
+use std::fmt;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use std::sync::Arc;
 
+use ibeam_core::OutputObserver;
 use ibeam_process::{BoundedBuffer, PipeReader, incomplete_char_length};
+use ibeam_protocol::CallId;
 use tokio::net::unix::pipe::Receiver;
 
 /// Bytes that are stored from the beginning of a stream.
@@ -24,6 +28,19 @@ pub(super) struct OutputCapture {
     stderr_text: StreamText,
     interleaved: BoundedBuffer,
     log: Option<Log>,
+    observer: Option<CallOutput>,
+}
+
+/// The call to which output belongs, and who watches it.
+pub(super) struct CallOutput {
+    pub(super) call: CallId,
+    pub(super) observer: Arc<dyn OutputObserver>,
+}
+
+impl fmt::Debug for CallOutput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallOutput").field("call", &self.call).finish_non_exhaustive()
+    }
 }
 
 /// The texts of both outputs, each limited.
@@ -60,7 +77,13 @@ impl OutputCapture {
             stderr_text: StreamText::new(),
             interleaved: BoundedBuffer::new(HEAD_BYTES, TAIL_BYTES),
             log: None,
+            observer: None,
         }
+    }
+
+    /// Passes output on as it arrives.
+    pub(super) fn observe(&mut self, observer: CallOutput) {
+        self.observer = Some(observer);
     }
 
     /// Whether a process may still write.
@@ -70,16 +93,17 @@ impl OutputCapture {
 
     /// Waits for the next chunk of output and stores it. Cancel safe. Returns at once when both pipes are closed.
     pub(super) async fn read(&mut self) {
-        let Self { stdout, stderr, stdout_text, stderr_text, interleaved, log } = self;
-        tokio::select! {
-            chunk = stdout.next(), if stdout.is_open() => {
-                store(chunk.unwrap_or_default(), stdout_text, interleaved, log.as_mut());
-            }
-            chunk = stderr.next(), if stderr.is_open() => {
-                store(chunk.unwrap_or_default(), stderr_text, interleaved, log.as_mut());
-            }
-            else => {}
+        let Self { stdout, stderr, stdout_text, stderr_text, interleaved, log, observer } = self;
+        let (chunk, stream) = tokio::select! {
+            chunk = stdout.next(), if stdout.is_open() => (chunk, stdout_text),
+            chunk = stderr.next(), if stderr.is_open() => (chunk, stderr_text),
+            else => return,
+        };
+        let chunk = chunk.unwrap_or_default();
+        if let Some(CallOutput { call, observer }) = observer {
+            observer.on_output(call, chunk);
         }
+        store(chunk, stream, interleaved, log.as_mut());
     }
 
     /// Returns the output so far.

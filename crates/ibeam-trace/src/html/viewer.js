@@ -195,7 +195,7 @@ document.addEventListener('DOMContentLoaded', () => {
       joined([label.request, row.model, tokens(row.usage), dollars(row.cost), duration(row.ms), row.stop]))],
     notice: row => [element('p', { class: 'notice' }, row.text, ' ', time(row.t))],
     end: row => [
-      element('p', { class: row.ok ? 'end done' : 'end failed' }, row.text),
+      element('p', { class: row.ok ? 'end done' : 'end failed' }, row.ok ? row.text : `✗ ${row.text}`),
       element('p', { class: 'quiet' },
         joined([row.requests && counted(row.requests, 'requests'), tokens(row.usage), dollars(row.cost)])),
       ...(row.files?.length ? [element('h3', null, label.changed), block(row.files.join('\n'))] : [])],
@@ -309,15 +309,17 @@ document.addEventListener('DOMContentLoaded', () => {
   const stops = [];
   const addContents = () => {
     const list = document.getElementById('contents');
-    let failed;
+    let failed, run;
     rowsDone.forEach(([index, row]) => {
       if (row.k === 'call') { if (row.state !== 'done' && failed) failed.count++; return; }
+      if (row.k === 'end') { run?.append(' ', element('span', { class: 'failures' }, '✗', element('span', { class: 'hidden' }, ` ${label.failed_run}`))); return; }
       stops.push(index);
       const text = row.k === 'run' ? `${label.run} ${row.run} · ${row.model}` : (row.text[0] ?? '').trim().split('\n')[0].slice(0, 100);
       const link = element('a', { href: `#r${index}` }, text || '…');
       link.addEventListener('click', event => { event.preventDefault(); show(index, { block: 'start' }); });
       failed = { count: 0, item: element('li', { class: row.k }, link) };
       list.append(failed.item);
+      if (row.k === 'run') run = failed.item;
       marks.push(failed);
     });
     for (const { count: calls, item } of marks) {
@@ -390,7 +392,7 @@ document.addEventListener('DOMContentLoaded', () => {
   };
   const indexRow = index => {
     const row = rowAt(index);
-    if (row.k === 'run' || row.k === 'prompt') rowsDone.push([index, row]);
+    if (row.k === 'run' || row.k === 'prompt' || (row.k === 'end' && !row.ok)) rowsDone.push([index, row]);
     if (row.k === 'call') {
       rowsDone.push([index, row]);
       totals.calls++;

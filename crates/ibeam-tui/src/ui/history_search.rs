@@ -28,7 +28,7 @@ impl Search {
 
 impl<W: Write> Ui<W> {
     pub(super) fn start_search(&mut self) {
-        let draft = self.editor.text().to_owned();
+        let draft = self.editor.full_text();
         self.search = Some(Search { query: String::new(), skipped: 0, has_match: true, draft });
     }
 

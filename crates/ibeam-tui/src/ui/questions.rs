@@ -8,7 +8,11 @@ use crossterm::event::{KeyCode, KeyEvent};
 use super::Ui;
 use crate::question::{Choice, GuardedKey, OpenQuestion, Question, Reply};
 use crate::styled::{Color, Line, Style};
+use crate::terminal::BELL;
 use ibeam_output::TuiLine;
+
+/// The number of lines of a pasted text that are shown in the input.
+const MAX_PASTED_LINES: usize = 10;
 
 impl<W: Write> Ui<W> {
     /// Prints a question and waits for its answer, which goes to the question.
@@ -23,6 +27,7 @@ impl<W: Write> Ui<W> {
         self.close_pager()?;
         self.completion = None;
         self.question = Some(OpenQuestion::new(question, now));
+        self.screen.write_raw(BELL)?;
         self.draw(now)
     }
 
@@ -43,7 +48,7 @@ impl<W: Write> Ui<W> {
     pub(super) fn on_question_key(&mut self, key: KeyEvent, now: Instant) -> bool {
         let has_input = !self.editor.is_empty();
         let Some(open) = self.question.as_mut().filter(|open| !open.explains) else { return false };
-        match open.on_key(key, now) {
+        match open.on_key(key, now, has_input) {
             GuardedKey::Held(_) => {}
             GuardedKey::Confirms(character) => {
                 let choice = open.choice_of(character);
@@ -71,7 +76,13 @@ impl<W: Write> Ui<W> {
     pub(super) fn paste(&mut self, text: &str, now: Instant) {
         let held = self.question.as_mut().and_then(|open| open.guard.on_text(now));
         self.editor.insert(&String::from_iter(held));
-        self.editor.insert(text);
+        let lines = text.lines().count();
+        if lines > MAX_PASTED_LINES {
+            let count = u64::try_from(lines).unwrap_or(u64::MAX);
+            self.editor.insert_paste(&self.catalogue.line(&TuiLine::Pasted { count }), text);
+        } else {
+            self.editor.insert(text);
+        }
         self.completion = None;
     }
 
@@ -107,6 +118,7 @@ impl<W: Write> Ui<W> {
         let reply = match choice {
             Choice::Once => Reply::Once,
             Choice::ForSession => Reply::ForSession,
+            Choice::AllEdits => Reply::AllEdits,
             Choice::Always => Reply::Always,
             Choice::Refuse | Choice::RefuseAndExplain => Reply::Refuse,
         };
@@ -118,6 +130,7 @@ impl<W: Write> Ui<W> {
         let (color, line) = match &reply {
             Reply::Once => (Color::Green, Some(TuiLine::AllowedOnce)),
             Reply::ForSession => (Color::Green, Some(TuiLine::AllowedForSession)),
+            Reply::AllEdits => (Color::Green, Some(TuiLine::AllowedAllEdits)),
             Reply::Always => (Color::Green, None),
             Reply::Refuse | Reply::RefuseAndExplain(_) => (Color::Yellow, Some(TuiLine::Refused)),
         };

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
-    Action, Activity, Candidate, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect, Line,
-    Palette, Question, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
+    Action, Activity, Candidate, DialogGuard, DialogInput, DialogOptions, DialogReply, EscapeEffect,
+    LastingAnswers, Line, Palette, Question, Screen, TerminalEvent, TerminalTraits, Ui, UiOptions,
 };
 
 use crate::terminal::Terminal;
@@ -27,6 +27,7 @@ impl Keyboard {
             history: vec!["earlier".to_owned()],
             commands: vec![Candidate { word: "/help".to_owned(), description: String::new() }],
             list_files: Box::new(|_| Vec::new()),
+            title: None,
         };
         let traits = TerminalTraits { palette: Palette::Monochrome, reflows: true };
         let now = Instant::now();
@@ -85,8 +86,7 @@ fn the_text_of_a_search_answers_no_question() {
         call: "c".into(),
         body: vec![Line::plain("may it?")],
         change: Vec::new(),
-        may_last: true,
-        rule: None,
+        lasting: LastingAnswers { same_call: true, ..LastingAnswers::default() },
         reply: Box::new(move |reply| sender.send(reply).unwrap()),
     };
     keyboard.ui.ask(question, keyboard.now).unwrap();
@@ -170,6 +170,7 @@ fn display_of(width: u16, height: u16, commands: &[&str], draft: &str) -> (Ui<Te
         history: vec!["earlier".to_owned()],
         commands: commands.iter().map(command).collect(),
         list_files: Box::new(|_| Vec::new()),
+        title: None,
     };
     let traits = TerminalTraits { palette: Palette::Monochrome, reflows: true };
     let mut ui = Ui::new(Screen::new(terminal.clone(), traits, width.into(), height.into()), options);
@@ -219,4 +220,22 @@ fn a_command_of_the_person_has_its_own_row_and_keys() {
     let rows = terminal.rows().join("\n");
     assert!(rows.contains("○ ! sleep 9 · 3 s") && rows.contains("Esc interrupts · Enter queues"), "{rows}");
     assert!(!rows.contains("working") && !rows.contains("this turn"), "{rows}");
+}
+
+#[test]
+fn escape_twice_and_shift_tab_are_commands_while_nothing_else_has_them() {
+    let mut keyboard = Keyboard::new();
+    assert_eq!(keyboard.escape(), None);
+    assert_eq!(keyboard.escape(), Some(Action::Commanded));
+    assert_eq!(keyboard.ui.next_prompt().as_deref(), Some("/rewind"));
+    // With text in the input, it is no command.
+    keyboard.type_text("a");
+    assert_eq!((keyboard.escape(), keyboard.escape()), (None, None));
+    let shift_tab = |keyboard: &mut Keyboard| keyboard.press(KeyCode::BackTab, KeyModifiers::SHIFT, 10);
+    // The mode that waits for the end of the turn is replaced by the next one.
+    for _ in 0..2 {
+        assert_eq!(shift_tab(&mut keyboard), Some(Action::Commanded));
+    }
+    assert_eq!(keyboard.ui.next_prompt().as_deref(), Some("/mode ask"));
+    assert_eq!(keyboard.ui.next_prompt(), None);
 }

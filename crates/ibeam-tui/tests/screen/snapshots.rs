@@ -14,9 +14,9 @@ use ibeam_output::{Catalogue, Locale};
 use ibeam_protocol::tool_output::{EditOutput, ReadOutput, ShellOutput, Todo, TodoStatus};
 use ibeam_protocol::{Event, EventKind, ModelCallId, ToolCall, ToolFailure, ToolOutcome, ToolOutput};
 use ibeam_tui::{
-    Color, DialogGuard, DialogInput, DialogOptions, EscapeEffect, Line, PagerStart, Palette, PickerEntry,
-    PickerOptions, Question, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui, UiOptions,
-    diff_lines, proposed_change,
+    Color, DialogGuard, DialogInput, DialogOptions, EscapeEffect, LastingAnswers, Line, PagerStart, Palette,
+    PickerEntry, PickerOptions, Question, Screen, Style, TerminalEvent, TerminalTraits, TuiLine, Ui,
+    UiOptions, diff_lines, proposed_change,
 };
 use serde_json::{Value, json};
 
@@ -83,6 +83,7 @@ impl Scene {
             history: Vec::new(),
             commands: Vec::new(),
             list_files: Box::new(|_| Vec::new()),
+            title: None,
         };
         let traits = TerminalTraits { palette: Palette::Dark, reflows: false };
         let now = Instant::now();
@@ -219,7 +220,8 @@ fn question(script: &Script, locale: Locale, width: u16, height: u16) -> Scene {
     body.push(Line::new(Style::BOLD, "  src/parse.rs"));
     let rule = Some("Write(src/**)".to_owned());
     let change = proposed_change(&call);
-    let question = Question { call: call.id, body, change, may_last: true, rule, reply: Box::new(drop) };
+    let lasting = LastingAnswers { same_call: true, rule, ..LastingAnswers::default() };
+    let question = Question { call: call.id, body, change, lasting, reply: Box::new(drop) };
     scene.ui.ask(question, scene.now).unwrap();
     scene
 }

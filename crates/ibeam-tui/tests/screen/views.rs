@@ -6,7 +6,8 @@ use std::time::Instant;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ibeam_output::{Catalogue, Locale};
 use ibeam_tui::{
-    Action, Line, PagerStart, PickerEntry, PickerOptions, Question, Style, TerminalEvent, TuiLine, Ui,
+    Action, LastingAnswers, Line, PagerStart, PickerEntry, PickerOptions, Question, Style, TerminalEvent,
+    TuiLine, Ui,
 };
 
 use crate::terminal::Terminal;
@@ -155,7 +156,7 @@ fn a_question_closes_the_view_of_lines() {
     ui.show_pager("Text".to_owned(), vec![Line::plain("text")], PagerStart::Top, Instant::now()).unwrap();
     let body = vec![Line::new(Style::BOLD, "rm -r target")];
     let (call, change) = ("c".into(), Vec::new());
-    let question = Question { call, body, change, may_last: false, rule: None, reply: Box::new(drop) };
+    let question = Question { call, body, change, lasting: LastingAnswers::default(), reply: Box::new(drop) };
     ui.ask(question, Instant::now()).unwrap();
     let allow = Catalogue::new(Locale::En).line(&TuiLine::AllowThis);
     let rows = screen(&terminal).join("\n");

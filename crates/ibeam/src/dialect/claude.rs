@@ -16,7 +16,7 @@ use self::flag_list::FLAGS;
 use super::flag_table::{help_text, parse_args, usage_error};
 use super::{Env, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
-use ibeam_agent::run::system_prompt::literal;
+use ibeam_agent::run::given_instructions::literal;
 use ibeam_serve::dialect::{
     ClaudeOptions, DialectOptions, DialectOutput, PromptSource, requested_format, resolve_claude_model,
 };

@@ -17,7 +17,7 @@ use super::{Env, TranslatedArgs, print_mode_args};
 use crate::cli::ParseExit;
 use Arity::{Nothing, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
-use ibeam_agent::run::system_prompt::literal;
+use ibeam_agent::run::given_instructions::literal;
 use ibeam_serve::dialect::{CodexOptions, DialectOptions, DialectOutput};
 
 /// The version of Codex that `--version` prints.

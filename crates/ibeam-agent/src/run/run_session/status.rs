@@ -4,6 +4,7 @@ use ibeam_protocol::{Failure, PermissionMode, RunStarted, SessionId};
 
 use super::RunSession;
 use crate::app::AppContext;
+use crate::model::model_info::context_window;
 use crate::run::session_opener::{SessionTarget, session_error_reason, session_options};
 
 impl RunSession<'_> {
@@ -20,6 +21,11 @@ impl RunSession<'_> {
     /// Returns the display name of the model, and the mode.
     pub fn model_and_mode(&self) -> (&str, PermissionMode) {
         (&self.run.head.model.display, self.run.head.permission_mode)
+    }
+
+    /// Returns the context window of the model in tokens, if it is known.
+    pub fn context_window(&self) -> Option<u64> {
+        context_window(self.app(), &self.run.head.model)
     }
 
     /// Returns the provider of the model.

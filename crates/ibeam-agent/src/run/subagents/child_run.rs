@@ -126,6 +126,7 @@ async fn start(host: &SubagentHost, task: &Task, context: &ToolContext) -> Resul
     // Commands that a sub-agent leaves in the background belong to the parent, which ends them.
     (run.background, run.await_background) = (Arc::new(NoBackground), false);
     run.steering = Arc::new(NoSteering);
+    run.output_observer = None;
     // The parent saves the files before a call that may change some.
     run.checkpoints = Arc::new(NoCheckpoints);
     // A task with a time limit has a stop of its own, which follows that of the parent.

@@ -6,7 +6,7 @@ use super::{ClaudeDraft, append, permission_rules, resolve_claude_model, set};
 use crate::dialect::flag_table::{Arity, Flag, FlagAction, usage_error};
 use Arity::{Nothing, OptionalValue, Value, Values};
 use FlagAction::{Apply, Ignore, NoOp, Reject};
-use ibeam_agent::run::system_prompt::literal;
+use ibeam_agent::run::given_instructions::literal;
 
 /// Changes the draft for one value of a flag.
 type ApplyFlag = fn(&mut ClaudeDraft, &str) -> Result<(), Reason>;
