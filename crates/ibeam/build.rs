@@ -1,4 +1,4 @@
-//! Compresses the pages of `docs/` into the program.
+//! Compresses the pages of `docs/` and the generated types of `types/` into the program.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -31,7 +31,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     pages.sort();
     // Each page is its name, a zero byte, its text and a zero byte.
     let pages: String = pages.iter().map(|(name, text)| format!("{name}\0{text}\0")).collect();
-    compress(&pages, &Path::new(&out).join("pages.deflate"))
+    compress(&pages, &Path::new(&out).join("pages.deflate"))?;
+    for name in ["ibeam.d.ts", "ibeam_events.py"] {
+        let path = Path::new(&root).join("../../types").join(name);
+        println!("cargo::rerun-if-changed={}", path.display());
+        compress(&fs::read_to_string(&path)?, &Path::new(&out).join(format!("{name}.deflate")))?;
+    }
+    Ok(())
 }
 
 /// Returns a page without what helps only on the web or in the repository: sections for contributors, the tests of a

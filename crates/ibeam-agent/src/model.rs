@@ -202,11 +202,12 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
     }
     match unused_key {
         None => {
+            let without_key = key_without_model.is_none();
             let origin = match key_without_model {
                 Some(provider) => sentence!("{provider} has a key, but no default model", provider),
                 None => sentence!("no key is set"),
             };
-            embedded_model(app, origin, None)
+            embedded_model(app, origin, None, without_key)
         }
         Some(key) => {
             let origin = sentence!(
@@ -214,7 +215,7 @@ fn choose_default(app: &AppContext) -> Result<ModelChoice, Reason> {
                 variable = key.variable,
                 service = key.service
             );
-            embedded_model(app, origin, Some(key))
+            embedded_model(app, origin, Some(key), true)
         }
     }
 }
@@ -236,7 +237,7 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
         name = format!("{provider}/{model}");
     }
     if EMBEDDED_NAMES.contains(&name.as_str()) {
-        return embedded_model(app, origin, None);
+        return embedded_model(app, origin, None, false);
     }
     if let Some((provider, model)) = name.split_once('/')
         && let Some(provider) = ConfiguredProvider::find(app, provider)?
@@ -350,6 +351,7 @@ fn embedded_model(
     app: &AppContext,
     origin: Sentence,
     unused_key: Option<UnusedKey>,
+    without_key: bool,
 ) -> Result<ModelChoice, Reason> {
     let display = embedded::DISPLAY_NAME.to_owned();
     if !cfg!(feature = "embedded") && !app.replays() {
@@ -357,7 +359,7 @@ fn embedded_model(
     }
     // `--setup` installs the model before a run uses it. A replay needs neither the model file nor the engine.
     if !is_installed(app) && !app.base.options.setup && !app.replays() {
-        return Err(Reason::ModelNotInstalled { model: display, unused_key });
+        return Err(Reason::ModelNotInstalled { model: display, unused_key, without_key });
     }
     let info =
         ModelInfo { provider: EMBEDDED_PROVIDER.to_owned(), id: "qwen2.5-coder-1.5b".to_owned(), display };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ibeam_protocol::{Reason, sentence};
+use ibeam_protocol::{Sentence, sentence};
 use ibeam_providers::{check_header, has_credentials};
 use ibeam_trace::OtlpOptions;
 
@@ -10,6 +10,10 @@ use crate::environment::variable;
 
 /// The path of traces below `OTEL_EXPORTER_OTLP_ENDPOINT`.
 const TRACES_PATH: &str = "/v1/traces";
+
+/// The protocols that a receiver of JSON over HTTP is set up for. `http/protobuf` is the default of OpenTelemetry, and its
+/// receivers take both.
+const PROTOCOLS: [&str; 2] = ["http/json", "http/protobuf"];
 
 /// The limit of sending. The end of a program should not wait longer for a receiver of traces.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3);
@@ -27,33 +31,32 @@ impl Receiver {
     /// Returns the receiver that the variables name; `None` if they name none or switch exports off.
     ///
     /// # Errors
-    /// `Usage` for an address that is no URL, an invalid header, and for gRPC.
-    pub(crate) fn from_environment() -> Result<Option<Self>, Reason> {
+    /// What is wrong with an address that is no URL, an invalid header, or another protocol such as gRPC. The variables of an
+    /// environment are meant for many programs, so they never end a run.
+    pub(crate) fn from_environment() -> Result<Option<Self>, Sentence> {
         Self::from_variables(&variable)
     }
 
-    fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, Reason> {
-        let names =
-            |name: &str| [format!("OTEL_EXPORTER_OTLP_TRACES_{name}"), format!("OTEL_EXPORTER_OTLP_{name}")];
-        let setting = |name: &str| names(name).into_iter().find_map(|name| Some((variable(&name)?, name)));
+    fn from_variables(variable: &dyn Fn(&str) -> Option<String>) -> Result<Option<Self>, Sentence> {
+        let setting = |name: &str| exporter_setting(variable, name);
         let Some((address, from)) = setting("ENDPOINT") else { return Ok(None) };
         let is_off = variable("OTEL_SDK_DISABLED").is_some_and(|value| value.eq_ignore_ascii_case("true"))
             || variable("OTEL_TRACES_EXPORTER").is_some_and(|value| value == "none");
         if is_off {
             return Ok(None);
         }
-        if let Some((protocol, from)) = setting("PROTOCOL").filter(|(protocol, _)| protocol == "grpc") {
-            let detail = sentence!(
+        if let Some((protocol, from)) =
+            setting("PROTOCOL").filter(|(protocol, _)| !PROTOCOLS.contains(&protocol.trim()))
+        {
+            return Err(sentence!(
                 "traces are sent over HTTP as JSON, not over `{protocol}`; set `{from}` to `http/json` and \
                  `$OTEL_EXPORTER_OTLP_ENDPOINT` to the HTTP port, usually 4318",
                 protocol,
                 from,
-            );
-            return Err(Reason::Usage { detail });
+            ));
         }
         if !address.starts_with("http://") && !address.starts_with("https://") {
-            let detail = sentence!("`{from}` is not a URL with `http://` or `https://`", from);
-            return Err(Reason::Usage { detail });
+            return Err(sentence!("`{from}` is not a URL with `http://` or `https://`", from));
         }
         let is_exact = from.contains("TRACES");
         let url = if is_exact { address } else { format!("{}{TRACES_PATH}", address.trim_end_matches('/')) };
@@ -61,24 +64,12 @@ impl Receiver {
         let headers = pairs(&headers);
         for (name, value) in &headers {
             check_header(name, value).map_err(|error| {
-                let detail =
-                    sentence!("`{from}`: the header `{name}` is invalid: {error}", from, name, error);
-                Reason::Usage { detail }
+                sentence!("`{from}`: the header `{name}` is invalid: {error}", from, name, error)
             })?;
         }
         let timeout = setting("TIMEOUT").and_then(|(timeout, _)| timeout.trim().parse().ok());
         let timeout = timeout.map_or(MAX_TIMEOUT, Duration::from_millis).min(MAX_TIMEOUT);
         Ok(Some(Self { url, headers, timeout }))
-    }
-
-    /// Returns the values of the headers, and the password of the URL. They may not be recorded or shown.
-    pub(crate) fn secrets(self) -> Vec<String> {
-        let authority = self.url.split_once("://").map_or("", |(_, rest)| rest);
-        let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
-        let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
-        let password = user.split_once(':').map_or(user, |(_, password)| password);
-        let headers = self.headers.into_iter().map(|(_, value)| value);
-        headers.chain([decode(password)]).filter(|secret| !secret.is_empty()).collect()
     }
 
     /// Returns the URL without user and password, for messages.
@@ -89,6 +80,29 @@ impl Receiver {
         let host = self.url.rsplit('@').next().unwrap_or_default();
         format!("https://{host}")
     }
+}
+
+/// Returns the values of the headers and the password of the URL that the variables have, also where no receiver can be
+/// made of them. They may not be recorded or shown.
+pub(crate) fn secrets() -> Vec<String> {
+    secrets_of_variables(&variable)
+}
+
+fn secrets_of_variables(variable: &dyn Fn(&str) -> Option<String>) -> Vec<String> {
+    let value = |name| exporter_setting(variable, name).map(|(value, _)| value).unwrap_or_default();
+    let url = value("ENDPOINT");
+    let authority = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();
+    let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
+    let password = user.split_once(':').map_or(user, |(_, password)| password);
+    let headers = pairs(&value("HEADERS")).into_iter().map(|(_, value)| value);
+    headers.chain([decode(password)]).filter(|secret| !secret.is_empty()).collect()
+}
+
+/// Returns the value of a variable of the exporter and its name. The variable for traces takes precedence.
+fn exporter_setting(variable: &dyn Fn(&str) -> Option<String>, name: &str) -> Option<(String, String)> {
+    let names = [format!("OTEL_EXPORTER_OTLP_TRACES_{name}"), format!("OTEL_EXPORTER_OTLP_{name}")];
+    names.into_iter().find_map(|name| Some((variable(&name)?, name)))
 }
 
 /// Returns the options of an export: what the variables of OpenTelemetry say about content and resource.
@@ -139,13 +153,14 @@ fn decode(text: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Receiver, pairs};
+    use super::{Receiver, pairs, secrets_of_variables};
+
+    fn lookup<'a>(variables: &'a [(&str, &str)]) -> impl Fn(&str) -> Option<String> + 'a {
+        |name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
 
     fn receiver(variables: &[(&str, &str)]) -> Result<Option<Receiver>, String> {
-        let variable = |name: &str| {
-            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-        };
-        Receiver::from_variables(&variable).map_err(|reason| format!("{reason:?}"))
+        Receiver::from_variables(&lookup(variables)).map_err(|detail| detail.to_string())
     }
 
     #[test]
@@ -181,11 +196,35 @@ mod tests {
         for (variables, expect) in [
             (&[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317")][..], "OTEL_EXPORTER_OTLP_ENDPOINT"),
             (&[common, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")], "http/json"),
+            (
+                &[common, ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "carrier-pigeon")],
+                "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL",
+            ),
             (&[common, ("OTEL_EXPORTER_OTLP_HEADERS", "a b=c")], "`a b`"),
         ] {
             let error = receiver(variables).unwrap_err();
             assert!(error.contains(expect), "{error}");
         }
+    }
+
+    #[test]
+    fn the_protocols_over_http_are_accepted() {
+        for protocol in ["http/json", "http/protobuf", " http/json "] {
+            let common = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://a:4318");
+            let found = receiver(&[common, ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)]).unwrap();
+            assert_eq!(found.unwrap().url, "http://a:4318/v1/traces", "{protocol}");
+        }
+    }
+
+    #[test]
+    fn the_secrets_of_variables_without_a_receiver_are_known_too() {
+        let variables = [
+            ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:hush%21@a:4317/x"),
+            ("OTEL_EXPORTER_OTLP_HEADERS", "api-key=key-1"),
+            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ];
+        assert_eq!(secrets_of_variables(&lookup(&variables)), ["key-1", "hush!"]);
+        assert!(receiver(&variables).is_err());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ibeam_output::{Catalogue, RunDetails};
-use ibeam_protocol::{EventKind, Notice};
+use ibeam_protocol::{EventKind, Notice, Reason};
 
 /// Formats events as lines for stderr.
 pub(crate) struct NoticePrinter {
@@ -14,12 +14,14 @@ pub(crate) struct NoticePrinter {
     closing: Vec<String>,
     /// Whether the number of refused calls is printed.
     has_refusals: bool,
+    /// The line about a refused key that is tried again at once. If it is refused again, the failure of the run repeats it.
+    refused_key: Option<String>,
 }
 
 impl NoticePrinter {
     /// Returns a printer in the language of `catalogue`, which also prints `details`.
     pub(crate) fn new(catalogue: Arc<Catalogue>, details: Option<RunDetails>) -> Self {
-        Self { catalogue, details, closing: Vec::new(), has_refusals: true }
+        Self { catalogue, details, closing: Vec::new(), has_refusals: true, refused_key: None }
     }
 
     /// Returns the printer; without `has_refusals`, it does not print that calls were refused.
@@ -29,15 +31,37 @@ impl NoticePrinter {
 
     /// Returns the lines to print on stderr after `kind`; most events have none.
     pub(crate) fn on_event(&mut self, kind: &EventKind) -> Vec<String> {
-        let mut lines = self.warnings(kind);
+        let mut lines = self.delayed_warning(kind);
+        lines.extend(self.warnings(kind));
         if let Some(details) = &mut self.details {
             lines.extend(details.on_event(kind));
         }
         lines
     }
 
+    /// Returns the line about a refused key once another event than its second refusal follows.
+    fn delayed_warning(&mut self, kind: &EventKind) -> Vec<String> {
+        let is_key_refused = |reason: &Reason| matches!(reason, Reason::KeyRefused { .. });
+        let is_repeated = if let EventKind::ModelRequestFailed { reason, .. } = kind {
+            is_key_refused(reason)
+        } else if let EventKind::RunFinished(run) = kind {
+            run.failure().is_some_and(|failure| is_key_refused(&failure.reason))
+        } else {
+            false
+        };
+        let line = self.refused_key.take();
+        if let EventKind::Retrying { attempt, delay_ms: 0, reason, .. } = kind
+            && is_key_refused(reason)
+        {
+            let line = self.catalogue.retry_warning(*attempt, 0, reason);
+            self.refused_key = Some(format!("warning: {line}"));
+        }
+        line.filter(|_| !is_repeated).into_iter().collect()
+    }
+
     fn warnings(&mut self, kind: &EventKind) -> Vec<String> {
         let line = match kind {
+            EventKind::Retrying { .. } if self.refused_key.is_some() => return Vec::new(),
             EventKind::Notice(Notice::CallsDenied { .. }) if !self.has_refusals => return Vec::new(),
             EventKind::Notice(Notice::BackgroundEnded { exit_code: 0, .. }) => return Vec::new(),
             EventKind::Notice(notice) => {

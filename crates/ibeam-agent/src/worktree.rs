@@ -5,12 +5,13 @@
 //! the repository. The set-up commands of a new worktree run later, with the tools of the run.
 
 mod creation;
+mod inventory;
 mod setup_commands;
 
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use ibeam_config::{Trust, TrustRequest};
+use ibeam_config::{Dirs, Trust, TrustRequest};
 use ibeam_core::Stop;
 use ibeam_git::RepositoryLocation;
 use ibeam_protocol::{Notice, Reason, SessionId, sentence};
@@ -24,6 +25,7 @@ use crate::programs::Programs;
 use crate::run_options::RunOptions;
 
 use creation::WorktreeSpec;
+pub use inventory::{ListedWorktree, UnsavedWork, WorktreeInventory};
 use setup_commands::SetupOrigin;
 pub(crate) use setup_commands::WorktreeSetup;
 
@@ -87,9 +89,7 @@ pub fn enter(options: &mut RunOptions, stop: &Stop) -> Result<Option<Worktree>, 
     let location = RepositoryLocation::for_new_worktree(&workspace, top).ok_or_else(no_repository)?;
     let top = top.unwrap_or(&workspace);
     let programs = Programs::new(std::env::var_os("PATH").as_deref(), vec![workspace.clone()]);
-    let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let state = state.unwrap_or_else(|| dirs.home.join(".local/state")).join("ibeam");
-    let (path, branch) = (worktree_path(&state, &location.common_dir, &name), format!("ibeam/{name}"));
+    let (path, branch) = (worktrees_dir(&dirs, &location.common_dir).join(&name), format!("ibeam/{name}"));
     // No name begins with a dot.
     let marker = path.with_file_name(format!(".{name}.not-set-up"));
     // `--trust` trusts the worktree, for whose run the commands are.
@@ -151,8 +151,10 @@ fn checked_name(name: String) -> Result<String, Reason> {
     }
 }
 
-/// Returns the directory of a worktree of the repository with this git directory.
-fn worktree_path(state: &Path, common: &Path, name: &str) -> PathBuf {
+/// Returns the directory of the worktrees of the repository with this git directory.
+fn worktrees_dir(dirs: &Dirs, common: &Path) -> PathBuf {
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = state.unwrap_or_else(|| dirs.home.join(".local/state")).join("ibeam");
     let hash: String = Sha256::digest(common.as_os_str().as_bytes())
         .iter()
         .take(4)
@@ -162,7 +164,7 @@ fn worktree_path(state: &Path, common: &Path, name: &str) -> PathBuf {
     let is_hidden = common.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
     let named = if is_hidden { common.parent() } else { Some(common) };
     let repository = named.and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned();
-    state.join("worktrees").join(format!("{repository}-{hash}")).join(name)
+    state.join("worktrees").join(format!("{repository}-{hash}"))
 }
 
 #[cfg(test)]

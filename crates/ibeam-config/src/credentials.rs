@@ -10,6 +10,7 @@ use ibeam_files::{private_file, regular_file};
 use toml_edit::{DocumentMut, Item, value};
 
 use crate::ConfigError;
+use crate::toml_fault::toml_fault;
 use crate::value::Kind;
 
 /// The maximum size of the file in bytes.
@@ -34,7 +35,7 @@ impl Credentials {
                 let document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
                     let before = error.span().and_then(|span| text.get(..span.start));
                     let line = before.map(|before| before.matches('\n').count() as u64 + 1);
-                    let (path, message) = (path.display().to_string(), error.message().into());
+                    let (path, message) = (path.display().to_string(), toml_fault(&error));
                     ConfigError::Invalid { path, line, column: None, message }
                 })?;
                 if let Some(table) = document.get("keys").and_then(Item::as_table_like) {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use ibeam_protocol::{Sentence, sentence};
+use ibeam_protocol::{Sentence, json_fault, sentence};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -30,7 +30,7 @@ pub(crate) fn parse(path: &Path, bytes: &[u8], owner: Owner) -> Result<Layer, Co
     let layer = Layer::new(path, bytes)?;
     let text = layer.text().to_owned();
     let root: &RawValue = serde_json::from_str(&text)
-        .map_err(|error| ConfigError::at(path, error.line(), error.column(), message_of(&error)))?;
+        .map_err(|error| ConfigError::at(path, error.line(), error.column(), json_fault(&error)))?;
     let mut reader = Reader { text: &text, layer, is_project: matches!(owner, Owner::Project { .. }) };
     reader.read_root(root)?;
     Ok(reader.layer)
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
     fn deserialize<T: Deserialize<'a>>(&self, raw: &'a RawValue, what: &Sentence) -> Result<T, ConfigError> {
         serde_json::from_str(raw.get()).map_err(|error| match error.is_data() {
             true => self.error(raw, should_be(&preview(raw), what)),
-            false => self.error(raw, message_of(&error)),
+            false => self.error(raw, json_fault(&error)),
         })
     }
 
@@ -178,10 +178,4 @@ fn preview(raw: &RawValue) -> String {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,
     }
-}
-
-/// Returns the message without the position, which is a separate field of the error.
-fn message_of(error: &serde_json::Error) -> Sentence {
-    let message = error.to_string();
-    message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).into()
 }

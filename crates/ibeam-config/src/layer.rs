@@ -11,6 +11,7 @@ use crate::keys::Key;
 use crate::load::OnError;
 use ibeam_protocol::{Sentence, sentence};
 
+use crate::toml_fault::toml_fault;
 use crate::{ConfigError, Value};
 
 /// The author of a file, which decides the keys that it may set.
@@ -74,8 +75,8 @@ impl Layer {
     ) -> Result<Self, ConfigError> {
         let mut layer = Self::new(path, bytes)?;
         let document = Document::parse(layer.text().to_owned()).map_err(|error| match error.span() {
-            Some(span) => layer.error_at(span.start, error.message().into()),
-            None => ConfigError::in_file(path, error.message()),
+            Some(span) => layer.error_at(span.start, toml_fault(&error)),
+            None => ConfigError::in_file(path, toml_fault(&error)),
         })?;
         for (name, item) in document.iter() {
             layer.add_item(vec![name.to_owned()], item, on_error)?;

@@ -16,6 +16,7 @@ mod mcp_edit;
 mod own_directories;
 mod policy_files;
 mod settings;
+mod toml_fault;
 mod trust;
 mod trust_store;
 mod value;

@@ -10,6 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
 
+use crate::toml_fault::toml_fault;
 use crate::{ConfigError, config_file};
 
 /// The key of the servers in `mcp.json`.
@@ -179,7 +180,7 @@ fn read_document(path: &Path) -> Result<DocumentMut, ConfigError> {
 }
 
 fn parse_document(path: &Path, text: &str) -> Result<DocumentMut, ConfigError> {
-    text.parse().map_err(|error: TomlError| ConfigError::in_file(path, error.message()))
+    text.parse().map_err(|error: TomlError| ConfigError::in_file(path, toml_fault(&error)))
 }
 
 fn read_text(path: &Path) -> Result<Option<String>, ConfigError> {

@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ibeam_files::{file_lock, private_file, regular_file};
+use ibeam_protocol::json_fault;
 use serde::{Deserialize, Serialize};
 
 use crate::policy_files::Fingerprints;
@@ -164,7 +165,8 @@ impl TrustStore {
             }
             Err(error) => return Err(error.to_string()),
         };
-        let document: TrustFile = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
+        let document: TrustFile =
+            serde_json::from_slice(&bytes).map_err(|error| json_fault(&error).to_string())?;
         match document.version {
             VERSION => Ok(document),
             other => Err(format!("version {other} of this file is not known")),

@@ -13,7 +13,7 @@ mod schema_validation;
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 
-use ibeam_protocol::{Sentence, json_error, sentence};
+use ibeam_protocol::{Sentence, json_fault, sentence};
 use regex::Regex;
 use serde_json::Value;
 
@@ -78,7 +78,7 @@ impl JsonSchema {
     pub fn parse(text: &str) -> Result<Self, InvalidSchema> {
         let document = serde_json::from_str(text).map_err(|error| InvalidSchema {
             place: sentence!("line {line}, column {column}", line = error.line(), column = error.column()),
-            detail: sentence!("not JSON: {reason}", reason = json_error(&error)),
+            detail: json_fault(&error),
         })?;
         Self::new(document)
     }

@@ -8,7 +8,7 @@ use crate::task::{GitSource, Task, WorkspaceSource};
 use crate::task_origin::resolve_results;
 use crate::workspace::{has_committed, lacks_commit};
 use ibeam_git::Git;
-use ibeam_protocol::{Sentence, sentence};
+use ibeam_protocol::{Sentence, json_fault, sentence};
 
 /// The number of characters of the longest id.
 const MAX_ID_CHARS: usize = 100;
@@ -109,9 +109,9 @@ fn parse_line(text: &str, base: &Path, known: &mut KnownSources) -> Result<Task,
         // serde_json appends the position; the line is always 1.
         let message = error.to_string();
         match message.rsplit_once(" at line ") {
-            Some((reason, _)) => {
+            Some(_) => {
                 let found = if error.is_data() { data_error::<Task>(text) } else { None };
-                let reason = found.unwrap_or_else(|| reason.into());
+                let reason = found.unwrap_or_else(|| json_fault(&error));
                 sentence!("{reason} (column {column})", reason, column = error.column())
             }
             None => message.into(),

@@ -22,5 +22,5 @@ mod view;
 pub use blocking_files::find_blocking_file;
 pub use command::{Git, GitError, Place, command};
 pub use location::{RepositoryLocation, git_dir, local_path, read_line};
-pub use registration::{NewWorktree, create_branch};
+pub use registration::{NewWorktree, create_branch, unregister_worktree};
 pub use view::{RemoteSettings, RepositoryView};

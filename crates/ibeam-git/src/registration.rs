@@ -168,6 +168,18 @@ impl NewWorktree<'_> {
     }
 }
 
+/// Removes the entry of a worktree from its repository. `location` is that of the worktree, whose directory is gone.
+///
+/// # Errors
+/// The error of the system; `InvalidInput` for the main work tree.
+pub fn unregister_worktree(location: &RepositoryLocation) -> io::Result<()> {
+    // Both are real paths, so no link leads elsewhere.
+    if location.git_dir.parent() != Some(&location.common_dir.join(WORKTREES)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    fs::remove_dir_all(&location.git_dir)
+}
+
 fn has_entry_named(directory: &Path, name: &str) -> bool {
     directory.join(name).symlink_metadata().is_ok()
 }

@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn invalid_settings_are_an_error_with_its_place() {
         for (text, part, line) in [
-            ("{\"hooks\": {\n\"Stop\": {}}}", "invalid type", 2),
+            ("{\"hooks\": {\n\"Stop\": {}}}", "there should be", 2),
             ("{\"hooks\": {\"Stop\": [{\"hooks\": [{}]}]}}", "no `command`", 1),
             ("{\"hooks\": {\"Stop\": [{\"matcher\": \"(\"}]}}", "matcher", 1),
             ("[]", "JSON object", 1),

@@ -8,6 +8,7 @@ use std::marker::PhantomData;
 use std::path::Path;
 
 use ibeam_files::json_with_comments;
+use ibeam_protocol::json_fault;
 use regex::Regex;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
@@ -89,15 +90,9 @@ pub(crate) fn parse_object<T: serde::de::DeserializeOwned>(bytes: &[u8]) -> Resu
         return Err(HooksFileError { line: 1, column: 1, message });
     }
     serde_json::from_slice(&bytes).map_err(|error| {
-        let message = message_of(&error);
+        let message = json_fault(&error).to_string();
         HooksFileError { line: error.line(), column: error.column(), message }
     })
-}
-
-/// Returns the message of an error without the position, which is a field of the error.
-pub(crate) fn message_of(error: &serde_json::Error) -> String {
-    let message = error.to_string();
-    message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned()
 }
 
 /// The events in the order of the file, with their entries. The entries of an event that the file names twice all count.
@@ -221,14 +216,14 @@ mod tests {
 
     #[test]
     fn an_invalid_file_is_an_error_with_its_place() {
-        check_bad("{\"hooks\": {", "EOF", 1);
-        check_bad("{\"version\": 1,\n\"hooks\": []}", "invalid type", 2);
+        check_bad("{\"hooks\": {", "ends too early", 1);
+        check_bad("{\"version\": 1,\n\"hooks\": []}", "there should be", 2);
         check_bad("{\"version\": 2}", "version 2", 1);
         check_bad("{\"hooks\": {\"stop\": [{}]}}", "no `command`", 1);
         check_bad("{\"hooks\": {\"stop\": [\n{\"command\": \" \"}]}}", "no `command`", 2);
         check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"matcher\": \"(\"}]}}", "matcher", 1);
         check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"timeout\": -1}]}}", "timeout", 1);
-        check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"failClosed\": 1}]}}", "invalid type", 1);
+        check_bad("{\"hooks\": {\"stop\": [{\"command\": \"a\", \"failClosed\": 1}]}}", "there should be", 1);
         check_bad("[]", "JSON object", 1);
         check_bad("", "JSON object", 1);
     }

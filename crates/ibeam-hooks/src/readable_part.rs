@@ -5,13 +5,14 @@
 
 use std::path::Path;
 
+use ibeam_protocol::json_fault;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::claude_settings::{Group, Settings};
 use crate::event_name::EventName;
 use crate::hook_config::{HookAction, HookConfig, HookFormat, HookSettings, HookSource};
-use crate::hooks_file::{HookEntry, HooksFile, HooksFileError, message_of, parse_object};
+use crate::hooks_file::{HookEntry, HooksFile, HooksFileError, parse_object};
 
 impl HookConfig {
     /// Adds what can be read of a hook file that [`Self::add_file`] refuses.
@@ -104,9 +105,12 @@ fn elements<'a, T: Deserialize<'a>>(list: &'a RawValue) -> Vec<Result<T, String>
     match serde_json::from_str::<Vec<&RawValue>>(list.get()) {
         Ok(elements) => {
             let read = |element: &'a RawValue| serde_json::from_str(element.get());
-            elements.into_iter().map(|element| read(element).map_err(|error| message_of(&error))).collect()
+            elements
+                .into_iter()
+                .map(|element| read(element).map_err(|error| json_fault(&error).to_string()))
+                .collect()
         }
-        Err(error) => vec![Err(message_of(&error))],
+        Err(error) => vec![Err(json_fault(&error).to_string())],
     }
 }
 
@@ -156,7 +160,7 @@ mod tests {
             false,
             r#"{"hooks": {"preToolUse": [{"command": "a", "command": "b"}]}}"#,
             EventName::PreToolUse,
-            &["it cannot be read: duplicate field `command`"],
+            &["it cannot be read: the key `command` is there twice"],
             refused,
         );
         check(

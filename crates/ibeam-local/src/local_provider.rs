@@ -237,7 +237,8 @@ fn failure(reason: Reason) -> ProviderError {
 fn reason(error: LocalError) -> Reason {
     match error {
         LocalError::NotInstalled { .. } => {
-            Reason::ModelNotInstalled { model: MODEL_NAME.to_owned(), unused_key: None }
+            let model = MODEL_NAME.to_owned();
+            Reason::ModelNotInstalled { model, unused_key: None, without_key: false }
         }
         LocalError::ContextFull { .. } => {
             Reason::ContextTooLong { provider: MODEL_NAME.to_owned(), detail: error.to_string() }

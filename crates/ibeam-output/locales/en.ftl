@@ -54,6 +54,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
+cli-line-usage = { $detail }
     .hint = `ibeam help flags` lists the flags, `ibeam help commands` the commands
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` lists its arguments and flags
@@ -96,7 +97,7 @@ reason-no-key = no API key for `{ $provider }`
         [yes] `--model embedded` uses the embedded model, which needs no key
        *[no] `ibeam setup` installs a small model that needs no key
     }
-reason-no-model = no model can be used: no API key is set or stored
+reason-no-model = no key is set or stored, so no model can be used
     .hint = set a variable such as `$ANTHROPIC_API_KEY`, or run `ibeam login PROVIDER`; `ibeam models --providers` lists the providers
     .hint-server = a server on this machine needs no key: `--model ollama/NAME`
 reason-key-unavailable = no API key for `{ $provider }` from `{ $setting }`: { $detail }
@@ -116,6 +117,10 @@ reason-no-default-model = `{ $provider }` has a key, but no default model
 reason-model-not-installed = the embedded model `{ $model }` is not set up
     .hint = `ibeam setup` downloads it (1.1 GB); a run with `--setup` does so first
     .hint-provider = to use a provider instead, run `ibeam login PROVIDER`
+reason-no-key-and-no-model = no key is set, and the embedded model `{ $model }` is not set up
+    .hint-provider = set a variable such as `$ANTHROPIC_API_KEY`, or run `ibeam login PROVIDER`; `ibeam models --providers` lists the providers
+    .hint-server = a server on this machine needs no key: `--model ollama/NAME`
+    .hint = `ibeam setup` downloads the embedded model (1.1 GB); a run with `--setup` does so first
 cli-setup-failed = the embedded model could not be installed: { $detail }
     .hint = run `ibeam setup` again to continue, or choose a source: `ibeam setup --from registry|hub|FILE`
 reason-local-model = cannot run the embedded model: { $detail }
@@ -148,6 +153,8 @@ reason-not-recorded = the recordings have no such request; the nearest is `{ $re
     .hint = record the run again with `--record` into an empty directory
 reason-unreachable = cannot reach `{ $address }`: { $detail }
     .hint = check the address, the network and `$HTTPS_PROXY`
+reason-server-not-running = { $server } is not running at `{ $address }`: { $detail }
+    .hint = start it, or name its address with `--endpoint URL`
 reason-tls = no secure connection to `{ $address }`: { $detail }
     .hint = check the clock and the certificates of this system
 reason-no-tls = the server at `{ $address }` does not speak TLS
@@ -243,6 +250,14 @@ cli-no-session-or-file = `{ $name }` is neither a session nor a file
     .hint = `ibeam sessions list` lists the sessions; the beginning of an ID needs at least 4 characters
 cli-not-in-quarantine = `{ $id }` is not in the quarantine
     .hint = `ibeam quarantine list` shows the names
+cli-unknown-worktree = ibeam has made no worktree `{ $name }` for this repository
+    .hint = `ibeam worktree list` lists them
+cli-worktree-in-use = the worktree `{ $name }` is the one that you are in
+    .hint = remove it from another directory, or name one with `--workspace`
+cli-worktree-has-changes = the worktree `{ $name }` has changes that are nowhere else: uncommitted files: { $uncommitted }, unmerged commits: { $unmerged }
+    .hint = commit and merge them; or remove it with `--force`: its branch stays, uncommitted changes are lost
+cli-worktree-unreadable = whether the worktree `{ $name }` has changes is not known: { $detail }
+    .hint = `--force` removes it in any case; its branch stays
 cli-origin-unknown = the original path of `{ $id }` is unknown
     .hint = `--to PATH` moves it to another place
 cli-nothing-to-undo = session `{ $session }` has nothing to undo
@@ -494,6 +509,7 @@ notice-background-stopped = { $count ->
     }
 compacted = the conversation was shortened, from about { $before } to { $after } tokens
 retrying = { $message } (attempt { $attempt }); trying again in { $seconds } s
+retrying-at-once = { $message } (attempt { $attempt }); trying again at once
 
 ## CheckLine (check-): the lines around the findings of `check`.
 check-valid = `{ $file }` keeps contract { $contract } (events: { $events }, warnings: { $warnings })
@@ -662,6 +678,7 @@ page-needs-script = This session is too long to be shown without JavaScript.
 ## TraceLine (trace-): the warnings about an export of traces.
 trace-not-written = cannot write the trace to `{ $path }`: { $detail }
 trace-not-sent = cannot send the trace to `{ $url }`: { $detail }
+trace-invalid-setting = no trace is sent: { $detail }
 
 ## ProgressLine (progress-): the lines about what a run waits for.
 progress-start = starting
@@ -739,6 +756,12 @@ command-approved-tools = { $count ->
 command-no-servers = no MCP servers are configured; `ibeam help mcp` explains how to add one
 command-quarantine-empty = the quarantine is empty
 command-quarantine-restored = restored: `{ $path }`
+command-no-worktrees = ibeam has made no worktree for this repository; `--worktree=NAME` makes one
+command-worktree-unchanged = no changes
+command-worktree-changes = uncommitted files: { $uncommitted }, unmerged commits: { $unmerged }
+command-worktree-unreadable = changes not known: { $detail }
+command-worktree-removed = removed: `{ $path }`; the branch `{ $branch }` stays
+command-detached-worktree-removed = removed: `{ $path }`
 command-no-hooks = no hooks are configured; `ibeam help hooks` explains how to add one
 command-report-written = wrote `{ $path }`; it contains parts of prompts and files, so read it before you publish it
 command-report-of-machine-written = wrote `{ $path }`; it contains names of files and settings of this machine, but no prompts

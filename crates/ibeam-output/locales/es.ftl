@@ -50,6 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
+cli-line-usage = { $detail }
     .hint = `ibeam help flags` muestra las opciones, `ibeam help commands` los comandos
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` muestra sus argumentos y opciones
@@ -92,7 +93,7 @@ reason-no-key = no hay clave de API para `{ $provider }`
         [yes] `--model embedded` usa el modelo integrado, que no necesita clave
        *[no] `ibeam setup` instala un modelo pequeño que no necesita clave
     }
-reason-no-model = no se puede usar ningún modelo: no hay ninguna clave de API definida ni guardada
+reason-no-model = no hay ninguna clave definida ni guardada, así que no se puede usar ningún modelo
     .hint = define una variable como `$ANTHROPIC_API_KEY` o ejecuta `ibeam login PROVIDER`; `ibeam models --providers` muestra los proveedores
     .hint-server = un servidor en esta máquina no necesita clave: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` no dio ninguna clave de API para `{ $provider }`: { $detail }
@@ -112,6 +113,10 @@ reason-no-default-model = `{ $provider }` tiene una clave, pero ningún modelo p
 reason-model-not-installed = el modelo integrado `{ $model }` no está instalado
     .hint = `ibeam setup` lo descarga (1,1 GB); una ejecución con `--setup` lo hace primero
     .hint-provider = para usar un proveedor en su lugar, ejecuta `ibeam login PROVIDER`
+reason-no-key-and-no-model = no hay ninguna clave definida, y el modelo integrado `{ $model }` no está instalado
+    .hint-provider = define una variable como `$ANTHROPIC_API_KEY` o ejecuta `ibeam login PROVIDER`; `ibeam models --providers` muestra los proveedores
+    .hint-server = un servidor en esta máquina no necesita clave: `--model ollama/NAME`
+    .hint = `ibeam setup` descarga el modelo integrado (1,1 GB); una ejecución con `--setup` lo hace primero
 cli-setup-failed = no se pudo instalar el modelo integrado: { $detail }
     .hint = vuelve a ejecutar `ibeam setup` para continuar, o elige una fuente: `ibeam setup --from registry|hub|FILE`
 reason-local-model = el modelo integrado no funciona: { $detail }
@@ -144,6 +149,8 @@ reason-not-recorded = las grabaciones no contienen esta solicitud; la más parec
     .hint = vuelve a grabar la ejecución con `--record` en un directorio vacío
 reason-unreachable = no se puede conectar con `{ $address }`: { $detail }
     .hint = revisa la dirección, la red y `$HTTPS_PROXY`
+reason-server-not-running = { $server } no está en marcha en `{ $address }`: { $detail }
+    .hint = inícialo, o indica su dirección con `--endpoint URL`
 reason-tls = no hay conexión segura con `{ $address }`: { $detail }
     .hint = revisa el reloj y los certificados de este sistema
 reason-no-tls = el servidor en `{ $address }` no habla TLS
@@ -239,6 +246,14 @@ cli-no-session-or-file = `{ $name }` no es ni una sesión ni un archivo
     .hint = `ibeam sessions list` enumera las sesiones; el comienzo de un ID necesita al menos 4 caracteres
 cli-not-in-quarantine = `{ $id }` no está en la cuarentena
     .hint = `ibeam quarantine list` muestra los nombres
+cli-unknown-worktree = ibeam no ha creado ningún worktree `{ $name }` para este repositorio
+    .hint = `ibeam worktree list` los muestra
+cli-worktree-in-use = estás en el worktree `{ $name }`
+    .hint = quítalo desde otro directorio, o indica uno con `--workspace`
+cli-worktree-has-changes = el worktree `{ $name }` tiene cambios que no están en ningún otro sitio: archivos sin confirmar: { $uncommitted }, confirmaciones sin fusionar: { $unmerged }
+    .hint = confírmalos y fusiónalos; o quítalo con `--force`: su rama se conserva, los cambios sin confirmar se pierden
+cli-worktree-unreadable = no se sabe si el worktree `{ $name }` tiene cambios: { $detail }
+    .hint = `--force` lo quita en cualquier caso; su rama se conserva
 cli-origin-unknown = no se sabe de dónde procede `{ $id }`
     .hint = `--to PATH` lo mueve a otro lugar
 cli-nothing-to-undo = la sesión `{ $session }` no tiene nada que deshacer
@@ -482,7 +497,7 @@ notice-write-denied = un comando falló, probablemente porque aquí los comandos
 notice-socket-denied = un comando falló, probablemente porque aquí los comandos no llegan a ningún servicio de este equipo; `--allow-socket /var/run/docker.sock` les permite conectarse a un socket (sustituya el ejemplo por el socket necesario)
 notice-home-workspace = el espacio de trabajo `{ $path }` contiene su directorio personal: no se buscan los nombres protegidos que los comandos creen en subdirectorios y no se guardan puntos de control (`session.cover_home = true` cambia ambas cosas; un espacio de trabajo propio es más seguro)
 notice-protected-paths-restored = unos comandos cambiaron rutas protegidas y eso se deshizo: { $paths } (lo que crearon está en la cuarentena: `ibeam quarantine list`)
-notice-protected-paths-appeared = aparecieron rutas protegidas mientras se ejecutaba un comando, y el sandbox no vio que las creara ningún comando: { $paths } (no se tocaron; revise lo que no haya creado usted)
+notice-protected-paths-appeared = aparecieron rutas protegidas mientras se ejecutaba un comando, y el sandbox no vio que las creara ningún comando: { $paths } (no se tocaron; revisa lo que no hayas creado tú)
 notice-background-ended = el comando en segundo plano `{ $command }` terminó con el código de salida { $exit_code }
 notice-background-stopped = { $count ->
         [one] { $count } comando en segundo plano seguía en marcha y se detuvo
@@ -490,6 +505,7 @@ notice-background-stopped = { $count ->
     }
 compacted = la conversación se acortó, de unos { $before } a { $after } tokens
 retrying = { $message } (intento { $attempt }); se reintenta en { $seconds } s
+retrying-at-once = { $message } (intento { $attempt }); se reintenta de inmediato
 
 ## `check`
 check-valid = `{ $file }` cumple el contrato { $contract } (eventos: { $events }, advertencias: { $warnings })
@@ -651,6 +667,7 @@ page-close = Cerrar
 page-needs-script = Esta sesión es demasiado larga para mostrarla sin JavaScript.
 trace-not-written = no se puede escribir la traza en `{ $path }`: { $detail }
 trace-not-sent = no se puede enviar la traza a `{ $url }`: { $detail }
+trace-invalid-setting = no se envía ninguna traza: { $detail }
 progress-start = iniciando
 progress-model = esperando al modelo
 progress-thinking = el modelo está pensando
@@ -676,7 +693,7 @@ run-cost = coste: ${ $cost }
 
 ask-allow = ¿permitir `{ $what }`?
 ask-allow-this = ¿permitir esto?
-ask-no-rule = se pregunta porque ninguna regla lo cubre
+ask-no-rule = Hace falta permiso: ninguna regla lo cubre
 ask-outside = se pregunta porque llega fuera del espacio de trabajo
 ask-publishing = se pregunta porque publica o cambia algo en un servicio, y `ibeam undo` no lo deshace
 ask-rule = se pregunta por la regla `{ $rule }`
@@ -722,6 +739,12 @@ command-approved-tools = { $count ->
 command-no-servers = no hay servidores MCP configurados; `ibeam help mcp` explica cómo añadir uno
 command-quarantine-empty = la cuarentena está vacía
 command-quarantine-restored = restaurado: `{ $path }`
+command-no-worktrees = ibeam no ha creado ningún worktree para este repositorio; `--worktree=NOMBRE` crea uno
+command-worktree-unchanged = sin cambios
+command-worktree-changes = archivos sin confirmar: { $uncommitted }, confirmaciones sin fusionar: { $unmerged }
+command-worktree-unreadable = cambios desconocidos: { $detail }
+command-worktree-removed = quitado: `{ $path }`; la rama `{ $branch }` se conserva
+command-detached-worktree-removed = quitado: `{ $path }`
 command-no-hooks = no hay hooks configurados; `ibeam help hooks` explica cómo añadir uno
 command-report-written = se escribió `{ $path }`; contiene partes de prompts y archivos: léelo antes de publicarlo
 command-report-of-machine-written = se escribió `{ $path }`; contiene nombres de archivos y ajustes de esta máquina, pero ninguna instrucción
@@ -975,7 +998,7 @@ tui-trust-no = continuar sin la configuración de la carpeta
 tui-trust-stored = de confianza; `ibeam trust forget` retira la confianza
 tui-trust-declined = no es de confianza: su configuración no tiene efecto; `ibeam --trust` confía en ella más tarde
 tui-trust-not-stored = no se puede guardar la confianza, así que la carpeta no es de confianza: { $detail }
-tui-first-model = modelo: { $model } ({ $id }; { $origin }). `/model NOMBRE` o `--model NOMBRE` lo cambia; `model = "NOMBRE"` en `{ $path }`, para siempre
+tui-first-model = modelo: { $model } ({ $id }; { $origin }). `/model NOMBRE` o `--model NOMBRE` lo cambia; `model = "NOMBRE"` en `{ $path }` lo cambia de forma permanente
 tui-first-rules = No se pregunta por los cambios de archivos de esta carpeta ni por los comandos en el entorno aislado. `/undo` deshace los cambios y `/diff` los muestra.
 tui-without-undo = Esta carpeta no está en ningún repositorio git, así que `/undo` y `/diff` no tienen con qué comparar.
 tui-setup-question = Ningún modelo puede responder todavía. ¿Qué quieres usar?

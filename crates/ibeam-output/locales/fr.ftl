@@ -50,6 +50,7 @@ action-with-detail = { $action } : { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
+cli-line-usage = { $detail }
     .hint = `ibeam help flags` affiche les options, `ibeam help commands` les commandes
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` affiche ses arguments et ses options
@@ -92,7 +93,7 @@ reason-no-key = aucune clé d'API pour `{ $provider }`
         [yes] `--model embedded` utilise le modèle intégré, qui n'a pas besoin de clé
        *[no] `ibeam setup` installe un petit modèle qui n'a pas besoin de clé
     }
-reason-no-model = aucun modèle n'est utilisable : aucune clé d'API n'est définie ni enregistrée
+reason-no-model = aucune clé n’est définie ni enregistrée : aucun modèle n’est utilisable
     .hint = définissez une variable comme `$ANTHROPIC_API_KEY`, ou lancez `ibeam login PROVIDER` ; `ibeam models --providers` affiche les fournisseurs
     .hint-server = un serveur sur cette machine n'a pas besoin de clé : `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` n'a fourni aucune clé d'API pour `{ $provider }` : { $detail }
@@ -112,6 +113,10 @@ reason-no-default-model = `{ $provider }` a une clé, mais aucun modèle par dé
 reason-model-not-installed = le modèle intégré `{ $model }` n'est pas installé
     .hint = `ibeam setup` le télécharge (1,1 Go) ; une exécution avec `--setup` le fait d'abord
     .hint-provider = pour utiliser plutôt un fournisseur, lancez `ibeam login PROVIDER`
+reason-no-key-and-no-model = aucune clé n’est définie, et le modèle intégré `{ $model }` n’est pas installé
+    .hint-provider = définissez une variable comme `$ANTHROPIC_API_KEY`, ou lancez `ibeam login PROVIDER` ; `ibeam models --providers` affiche les fournisseurs
+    .hint-server = un serveur sur cette machine n’a pas besoin de clé : `--model ollama/NAME`
+    .hint = `ibeam setup` télécharge le modèle intégré (1,1 Go) ; une exécution avec `--setup` le fait d’abord
 cli-setup-failed = le modèle intégré n'a pas pu être installé : { $detail }
     .hint = relancez `ibeam setup` pour continuer, ou choisissez une source : `ibeam setup --from registry|hub|FILE`
 reason-local-model = le modèle intégré ne fonctionne pas : { $detail }
@@ -144,6 +149,8 @@ reason-not-recorded = les enregistrements ne contiennent pas cette requête ; le
     .hint = enregistrez à nouveau l'exécution avec `--record` dans un répertoire vide
 reason-unreachable = impossible de joindre `{ $address }` : { $detail }
     .hint = vérifiez l'adresse, le réseau et `$HTTPS_PROXY`
+reason-server-not-running = { $server } ne fonctionne pas à l’adresse `{ $address }` : { $detail }
+    .hint = démarrez-le, ou indiquez son adresse avec `--endpoint URL`
 reason-tls = pas de connexion sécurisée à `{ $address }` : { $detail }
     .hint = vérifiez l'horloge et les certificats de ce système
 reason-no-tls = le serveur à `{ $address }` ne parle pas TLS
@@ -164,7 +171,7 @@ reason-turn-limit = { $limit ->
     }
     .hint = augmentez-la avec `--max-turns`
     .hint-resume = la session est conservée ; poursuivez avec `--continue`
-reason-token-limit = l’exécution a épuisé ses { $limit } jetons
+reason-token-limit = l’exécution a épuisé ses { $limit } tokens
     .hint = augmentez `--max-tokens`
     .hint-resume = la session est conservée ; poursuivez avec `--continue`
 reason-cost-limit = l’exécution a épuisé son budget de { $limit } USD
@@ -239,6 +246,14 @@ cli-no-session-or-file = `{ $name }` n'est ni une session ni un fichier
     .hint = `ibeam sessions list` énumère les sessions ; le début d'un ID doit avoir au moins 4 caractères
 cli-not-in-quarantine = `{ $id }` n'est pas en quarantaine
     .hint = `ibeam quarantine list` affiche les noms
+cli-unknown-worktree = ibeam n’a créé aucun worktree `{ $name }` pour ce dépôt
+    .hint = `ibeam worktree list` les affiche
+cli-worktree-in-use = vous êtes dans le worktree `{ $name }`
+    .hint = supprimez-le depuis un autre répertoire, ou indiquez-en un avec `--workspace`
+cli-worktree-has-changes = le worktree `{ $name }` contient des modifications qui ne sont nulle part ailleurs : fichiers non validés : { $uncommitted }, commits non fusionnés : { $unmerged }
+    .hint = validez-les et fusionnez-les ; ou supprimez-le avec `--force` : sa branche reste, les modifications non validées sont perdues
+cli-worktree-unreadable = on ne sait pas si le worktree `{ $name }` contient des modifications : { $detail }
+    .hint = `--force` le supprime dans tous les cas ; sa branche reste
 cli-origin-unknown = on ne sait pas d'où vient `{ $id }`
     .hint = `--to PATH` le déplace ailleurs
 cli-nothing-to-undo = la session `{ $session }` n'a rien à annuler
@@ -383,7 +398,7 @@ code-provider = le fournisseur a échoué, après les nouvelles tentatives
 code-network = aucune connexion, ou elle a été coupée
 code-tls = aucune connexion sécurisée
 code-stalled = rien n’est venu pendant trop longtemps
-code-limit = une limite de l’exécution : requêtes, jetons, coût, appels, ou le même appel encore et encore
+code-limit = une limite de l’exécution : requêtes, tokens, coût, appels, ou le même appel encore et encore
 code-empty = le modèle n’a donné ni texte ni appel, même redemandé
 code-refused = le modèle a décliné
 code-timeout = l’exécution a duré plus que --timeout
@@ -441,7 +456,7 @@ notice-repeated-call = { $count ->
        *[other] le modèle a appelé `{ $tool }` { $count } fois avec les mêmes arguments et le même résultat
     }
 notice-turns-near = { $percent } % des requêtes au modèle de cette exécution sont utilisées ; le modèle a été prié de conclure
-notice-tokens-near = { $percent } % des jetons de cette exécution sont utilisés ; le modèle a été prié de conclure
+notice-tokens-near = { $percent } % des tokens de cette exécution sont utilisés ; le modèle a été prié de conclure
 notice-cost-near = { $percent } % du budget de cette exécution est utilisé ; le modèle a été prié de conclure
 notice-calls-near = { $percent } % des appels d’outils de cette exécution sont utilisés ; le modèle a été prié de conclure
 notice-time-near = { $percent } % du temps de cette exécution est écoulé ; le modèle a été prié de conclure
@@ -488,8 +503,9 @@ notice-background-stopped = { $count ->
         [one] { $count } commande en arrière-plan tournait encore et a été arrêtée
        *[other] { $count } commandes en arrière-plan tournaient encore et ont été arrêtées
     }
-compacted = la conversation a été raccourcie, d’environ { $before } à { $after } jetons
+compacted = la conversation a été raccourcie, d’environ { $before } à { $after } tokens
 retrying = { $message } (tentative { $attempt }) ; nouvel essai dans { $seconds } s
+retrying-at-once = { $message } (tentative { $attempt }) ; nouvel essai immédiat
 
 ## `check`
 check-valid = `{ $file }` respecte le contrat { $contract } (événements : { $events }, avertissements : { $warnings })
@@ -534,7 +550,7 @@ session-directory = répertoire : { $path }
 session-times = créée : { $created }, dernière utilisation : { $updated }
 session-stored = taille : { $size }
 session-runs = exécutions : { $count }, requêtes au modèle : { $requests }, appels : { $calls }
-session-tokens = jetons lus : { $read }, écrits : { $written }
+session-tokens = tokens lus : { $read }, écrits : { $written }
 session-cost = coût : { $cost } $
 session-no-price = coût : inconnu, car aucun prix n’est connu pour { $models } ; `models.NAME.prices` dans la configuration en fixe un
 session-changed-files = fichiers modifiés : { $count }
@@ -585,9 +601,9 @@ compare-duration = durée
 compare-requests = requêtes au modèle
 compare-calls = appels
 compare-failed-calls = appels en échec ou refusés
-compare-tokens-read = jetons lus
-compare-tokens-cached = jetons du cache
-compare-tokens-written = jetons écrits
+compare-tokens-read = tokens lus
+compare-tokens-cached = tokens du cache
+compare-tokens-written = tokens écrits
 compare-cost = coût
 compare-changed-files = fichiers modifiés
 compare-completed = terminée
@@ -625,8 +641,8 @@ page-failed-calls = { $count ->
        *[other] en échec ou refusés
     }
 page-tokens-read = { $count ->
-        [one] jeton lu
-       *[other] jetons lus
+        [one] token lu
+       *[other] tokens lus
     }
 page-tokens-cached = en cache
 page-tokens-written = { $count ->
@@ -651,6 +667,7 @@ page-close = Fermer
 page-needs-script = Cette session est trop longue pour être affichée sans JavaScript.
 trace-not-written = impossible d’écrire la trace dans `{ $path }` : { $detail }
 trace-not-sent = impossible d’envoyer la trace à `{ $url }` : { $detail }
+trace-invalid-setting = aucune trace n’est envoyée : { $detail }
 progress-start = démarrage
 progress-model = en attente du modèle
 progress-thinking = le modèle réfléchit
@@ -664,14 +681,14 @@ progress-calls = { $count ->
 progress-background = en attente des commandes en arrière-plan
 progress-end = fin de l’exécution
 progress-status = { $activity } ({ $time } s)
-progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } jetons)
+progress-status-with-tokens = { $activity } ({ $time } s, { $tokens } tokens)
 run-unfinished = la réponse jusqu'ici
 run-changed-files = fichiers modifiés
 run-changed-files-without-commands = fichiers modifiés, sans ceux que les commandes ont modifiés (`ibeam diff` les montre tous)
 run-no-changed-files = 0 fichier modifié
 run-no-files-changed-by-file-tools = 0 fichier modifié par les outils de fichiers ; ce que les commandes et les outils MCP ont modifié n'est pas compté
 run-requests = requêtes au modèle : { $requests }, appels : { $calls }, durée : { $seconds } s
-run-tokens = jetons lus : { $read } (en cache : { $cached }), écrits : { $written }
+run-tokens = tokens lus : { $read } (en cache : { $cached }), écrits : { $written }
 run-cost = coût : { $cost } $
 
 ask-allow = autoriser `{ $what }` ?
@@ -722,6 +739,12 @@ command-approved-tools = { $count ->
 command-no-servers = aucun serveur MCP n'est configuré ; `ibeam help mcp` explique comment en ajouter un
 command-quarantine-empty = la quarantaine est vide
 command-quarantine-restored = restauré : `{ $path }`
+command-no-worktrees = ibeam n’a créé aucun worktree pour ce dépôt ; `--worktree=NOM` en crée un
+command-worktree-unchanged = aucune modification
+command-worktree-changes = fichiers non validés : { $uncommitted }, commits non fusionnés : { $unmerged }
+command-worktree-unreadable = modifications inconnues : { $detail }
+command-worktree-removed = supprimé : `{ $path }` ; la branche `{ $branch }` reste
+command-detached-worktree-removed = supprimé : `{ $path }`
 command-no-hooks = aucun hook n'est configuré ; `ibeam help hooks` explique comment en ajouter un
 command-report-written = `{ $path }` a été écrit ; il contient des parties de prompts et de fichiers : lisez-le avant de le publier
 command-report-of-machine-written = `{ $path }` a été écrit ; il contient des noms de fichiers et des réglages de cette machine, mais aucune demande
@@ -751,7 +774,7 @@ fleet-polled-again = la prochaine interrogation réessaiera : { $detail }
 
 ## `context`
 context-bytes = octets
-context-tokens = jetons*
+context-tokens = tokens*
 context-system = Message système
 context-tools = Outils
 context-server-tools = Outils des serveurs MCP
@@ -760,7 +783,7 @@ context-conversation = Conversation
 context-prompt = Message
 context-total = total (* estimés, à 3 octets chacun)
 context-free = restants dans la fenêtre de contexte
-context-window = Fenêtre de contexte de `{ $model }` : { $tokens } jetons
+context-window = Fenêtre de contexte de `{ $model }` : { $tokens } tokens
 context-servers = Non comptés, car ils ne sont pas démarrés ici (`--start-servers` les démarre) : les outils de { $servers }
 context-commands = Commandes pour un message
 
@@ -881,8 +904,8 @@ tui-calls = { $count ->
     [one] { $count } appel
    *[other] { $count } appels
 }
-tui-tokens = { $text } jetons
-tui-tokens-and-cached = { $text } jetons et { $size } en cache
+tui-tokens = { $text } tokens
+tui-tokens-and-cached = { $text } tokens et { $size } en cache
 tui-context-left = contexte restant : { $percent } %
 tui-exit-code = code de sortie { $text }
 tui-allow-this = Autoriser ceci ?
@@ -925,7 +948,7 @@ tui-rewind-files = seulement les fichiers
 tui-effort = effort : { $level }
 tui-compact-requested = la conversation sera raccourcie avant la prochaine requête au modèle
 tui-nothing-to-compact = rien à raccourcir pour l’instant : un résumé ne serait pas plus court que la conversation
-tui-compacted = conversation raccourcie : environ { $before } → { $after } jetons
+tui-compacted = conversation raccourcie : environ { $before } → { $after } tokens
 tui-no-skills = aucune compétence
 tui-exported = écrit : { $path }
 tui-earlier-turns = { $count ->
@@ -975,7 +998,7 @@ tui-trust-no = continuer sans la configuration du dossier
 tui-trust-stored = approuvé ; `ibeam trust forget` retire l'approbation
 tui-trust-declined = non approuvé : sa configuration est sans effet ; `ibeam --trust` l'approuve plus tard
 tui-trust-not-stored = impossible d'enregistrer l'approbation, le dossier n'est donc pas approuvé : { $detail }
-tui-first-model = modèle : { $model } ({ $id } ; { $origin }). `/model NOM` ou `--model NOM` le change ; `model = "NOM"` dans `{ $path }`, pour toujours
+tui-first-model = modèle : { $model } ({ $id } ; { $origin }). `/model NOM` ou `--model NOM` le change ; `model = "NOM"` dans `{ $path }` le change de façon permanente
 tui-first-rules = Les modifications de fichiers de ce dossier et les commandes dans le bac à sable ne font pas l’objet d’une question. `/undo` annule les modifications, `/diff` les affiche.
 tui-without-undo = Ce dossier n’est dans aucun dépôt git : `/undo` et `/diff` n’ont rien à comparer.
 tui-setup-question = Aucun modèle ne peut encore répondre. Que voulez-vous utiliser ?

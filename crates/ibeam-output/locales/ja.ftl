@@ -50,6 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
+cli-line-usage = { $detail }
     .hint = フラグの一覧は `ibeam help flags`、コマンドの一覧は `ibeam help commands` で表示できます
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` で引数とフラグの一覧を表示できます
@@ -92,7 +93,7 @@ reason-no-key = `{ $provider }` の API キーがありません
         [yes] `--model embedded` でキー不要の内蔵モデルを使えます
        *[no] `ibeam setup` でキー不要の小さなモデルをインストールできます
     }
-reason-no-model = 使えるモデルがありません。API キーが設定も保存もされていません
+reason-no-model = キーが設定も保存もされていないため、使えるモデルがありません
     .hint = `$ANTHROPIC_API_KEY` のような変数を設定するか、`ibeam login PROVIDER` を実行してください。`ibeam models --providers` でプロバイダーの一覧を表示できます
     .hint-server = このマシンのサーバーにはキーが要りません: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` から `{ $provider }` の API キーを取得できません: { $detail }
@@ -112,6 +113,10 @@ reason-no-default-model = `{ $provider }` にはキーがありますが、既�
 reason-model-not-installed = 内蔵モデル `{ $model }` がインストールされていません
     .hint = `ibeam setup` でダウンロードできます (1.1 GB)。`--setup` を付けた実行は先にダウンロードします
     .hint-provider = 代わりにプロバイダーを使うには `ibeam login PROVIDER` を実行してください
+reason-no-key-and-no-model = キーが設定されておらず、内蔵モデル `{ $model }` もインストールされていません
+    .hint-provider = `$ANTHROPIC_API_KEY` のような変数を設定するか、`ibeam login PROVIDER` を実行してください。`ibeam models --providers` でプロバイダーの一覧を表示できます
+    .hint-server = このマシンのサーバーにはキーが要りません: `--model ollama/NAME`
+    .hint = `ibeam setup` で内蔵モデルをダウンロードできます (1.1 GB)。`--setup` を付けた実行は先にダウンロードします
 cli-setup-failed = 内蔵モデルをインストールできませんでした: { $detail }
     .hint = `ibeam setup` をもう一度実行すると続きから再開します。取得元も選べます: `ibeam setup --from registry|hub|FILE`
 reason-local-model = 内蔵モデルを実行できません: { $detail }
@@ -144,6 +149,8 @@ reason-not-recorded = このリクエストは記録にありません。最も�
     .hint = 空のディレクトリに `--record` で記録し直してください
 reason-unreachable = `{ $address }` に接続できません: { $detail }
     .hint = アドレス、ネットワーク、`$HTTPS_PROXY` を確認してください
+reason-server-not-running = `{ $address }` で { $server } が動いていません: { $detail }
+    .hint = 起動するか、`--endpoint URL` でアドレスを指定してください
 reason-tls = `{ $address }` と安全に接続できません: { $detail }
     .hint = このシステムの時計と証明書を確認してください
 reason-no-tls = `{ $address }` のサーバーは TLS に対応していません
@@ -218,6 +225,14 @@ cli-no-session-or-file = `{ $name }` というセッションもファイルも�
     .hint = セッションの一覧は `ibeam sessions list` で確認できます。ID の先頭は 4 文字以上必要です
 cli-not-in-quarantine = `{ $id }` は隔離されていません
     .hint = `ibeam quarantine list` で名前を確認できます
+cli-unknown-worktree = このリポジトリに ibeam が作成したワークツリー `{ $name }` はありません
+    .hint = `ibeam worktree list` で一覧を確認できます
+cli-worktree-in-use = 現在のディレクトリーがワークツリー `{ $name }` の中にあります
+    .hint = 別のディレクトリーから削除するか、`--workspace` でディレクトリーを指定してください
+cli-worktree-has-changes = ワークツリー `{ $name }` には、ほかにはない変更があります: 未コミットのファイル: { $uncommitted }、未マージのコミット: { $unmerged }
+    .hint = コミットしてマージするか、`--force` で削除してください。ブランチは残り、未コミットの変更は失われます
+cli-worktree-unreadable = ワークツリー `{ $name }` に変更があるかどうか分かりません: { $detail }
+    .hint = `--force` でそのまま削除できます。ブランチは残ります
 cli-origin-unknown = `{ $id }` の元の場所が分かりません
     .hint = `--to PATH` で別の場所に移動できます
 cli-nothing-to-undo = セッション `{ $session }` には取り消せる変更がありません
@@ -433,6 +448,7 @@ notice-background-ended = バックグラウンドのコマンド `{ $command }`
 notice-background-stopped = 実行中だった { $count } 件のバックグラウンドコマンドを停止しました
 compacted = 会話を約 { $before } トークンから { $after } トークンに短縮しました
 retrying = { $message } ({ $attempt } 回目)。{ $seconds } 秒後に再試行します
+retrying-at-once = { $message } ({ $attempt } 回目)。すぐに再試行します
 
 ## `check`
 check-valid = `{ $file }` は契約 { $contract } を守っています (イベント: { $events }、警告: { $warnings })
@@ -568,6 +584,7 @@ page-close = 閉じる
 page-needs-script = このセッションは長いため、表示には JavaScript が必要です。
 trace-not-written = トレースを `{ $path }` に書き込めません: { $detail }
 trace-not-sent = トレースを `{ $url }` に送信できません: { $detail }
+trace-invalid-setting = トレースは送信されません: { $detail }
 progress-start = 開始しています
 progress-model = モデルを待っています
 progress-thinking = モデルが考えています
@@ -632,6 +649,12 @@ command-approved-tools = { $since } に承認、ツール { $count } 個
 command-no-servers = MCP サーバーは設定されていません。追加方法は `ibeam help mcp` にあります
 command-quarantine-empty = 隔離されたものはありません
 command-quarantine-restored = 復元しました: `{ $path }`
+command-no-worktrees = このリポジトリに ibeam が作成したワークツリーはありません。`--worktree=NAME` で作成できます
+command-worktree-unchanged = 変更なし
+command-worktree-changes = 未コミットのファイル: { $uncommitted }、未マージのコミット: { $unmerged }
+command-worktree-unreadable = 変更は不明: { $detail }
+command-worktree-removed = 削除しました: `{ $path }`。ブランチ `{ $branch }` は残ります
+command-detached-worktree-removed = 削除しました: `{ $path }`
 command-no-hooks = フックは設定されていません。追加方法は `ibeam help hooks` にあります
 command-report-written = `{ $path }` を書き込みました。プロンプトやファイルの一部を含むため、公開する前に内容を確認してください
 command-report-of-machine-written = `{ $path }` を書き込みました。このマシンのファイル名と設定を含みますが、プロンプトは含みません
@@ -864,7 +887,7 @@ tui-trust-no = フォルダーの設定を使わずに続ける
 tui-trust-stored = 信頼しました。`ibeam trust forget` で取り消せます
 tui-trust-declined = 信頼していません。設定は無効です。後で信頼するには `ibeam --trust`
 tui-trust-not-stored = 信頼を保存できないため、このフォルダーは信頼されません: { $detail }
-tui-first-model = モデル: { $model } ({ $id }; { $origin })。変更は `/model NAME` か `--model NAME`、常に使うなら `{ $path }` に `model = "NAME"`
+tui-first-model = モデル: { $model } ({ $id }; { $origin })。変更は `/model NAME` か `--model NAME`、恒久的に変更するには `{ $path }` に `model = "NAME"`
 tui-first-rules = このフォルダーのファイルの変更と、サンドボックス内のコマンドは確認なしで行われます。変更は `/undo` で取り消し、`/diff` で表示できます。
 tui-without-undo = このフォルダーは git リポジトリにないため、`/undo` と `/diff` は使えません。
 tui-setup-question = 使えるモデルがまだありません。何を使いますか?

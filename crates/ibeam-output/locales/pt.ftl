@@ -50,6 +50,7 @@ action-with-detail = { $action }: { $detail }
 
 ## Failures: usage
 reason-usage = { $detail }
+cli-line-usage = { $detail }
     .hint = `ibeam help flags` mostra as opções, `ibeam help commands` os comandos
 cli-command-usage = { $detail }
     .hint = `{ $command } --help` mostra os argumentos e as opções
@@ -92,7 +93,7 @@ reason-no-key = não há chave de API para `{ $provider }`
         [yes] `--model embedded` usa o modelo embutido, que não precisa de chave
        *[no] `ibeam setup` instala um modelo pequeno que não precisa de chave
     }
-reason-no-model = nenhum modelo pode ser usado: não há chave de API definida nem guardada
+reason-no-model = nenhuma chave está definida nem guardada, portanto nenhum modelo pode ser usado
     .hint = defina uma variável como `$ANTHROPIC_API_KEY` ou execute `ibeam login PROVIDER`; `ibeam models --providers` mostra os provedores
     .hint-server = um servidor nesta máquina não precisa de chave: `--model ollama/NAME`
 reason-key-unavailable = `{ $setting }` não forneceu nenhuma chave de API para `{ $provider }`: { $detail }
@@ -112,6 +113,10 @@ reason-no-default-model = `{ $provider }` tem uma chave, mas nenhum modelo padr�
 reason-model-not-installed = o modelo embutido `{ $model }` não está instalado
     .hint = `ibeam setup` o baixa (1,1 GB); uma execução com `--setup` faz isso primeiro
     .hint-provider = para usar um provedor em vez dele, execute `ibeam login PROVIDER`
+reason-no-key-and-no-model = nenhuma chave está definida, e o modelo embutido `{ $model }` não está instalado
+    .hint-provider = defina uma variável como `$ANTHROPIC_API_KEY` ou execute `ibeam login PROVIDER`; `ibeam models --providers` mostra os provedores
+    .hint-server = um servidor nesta máquina não precisa de chave: `--model ollama/NAME`
+    .hint = `ibeam setup` baixa o modelo embutido (1,1 GB); uma execução com `--setup` faz isso primeiro
 cli-setup-failed = não foi possível instalar o modelo embutido: { $detail }
     .hint = execute `ibeam setup` de novo para continuar, ou escolha uma fonte: `ibeam setup --from registry|hub|FILE`
 reason-local-model = o modelo embutido não funciona: { $detail }
@@ -144,6 +149,8 @@ reason-not-recorded = as gravações não contêm esta solicitação; a mais par
     .hint = grave a execução de novo com `--record` em um diretório vazio
 reason-unreachable = não foi possível conectar a `{ $address }`: { $detail }
     .hint = verifique o endereço, a rede e `$HTTPS_PROXY`
+reason-server-not-running = { $server } não está em execução em `{ $address }`: { $detail }
+    .hint = inicie-o, ou indique o endereço com `--endpoint URL`
 reason-tls = não há conexão segura com `{ $address }`: { $detail }
     .hint = verifique o relógio e os certificados deste sistema
 reason-no-tls = o servidor em `{ $address }` não fala TLS
@@ -239,6 +246,14 @@ cli-no-session-or-file = `{ $name }` não é uma sessão nem um arquivo
     .hint = `ibeam sessions list` lista as sessões; o começo de um ID precisa de pelo menos 4 caracteres
 cli-not-in-quarantine = `{ $id }` não está na quarentena
     .hint = `ibeam quarantine list` mostra os nomes
+cli-unknown-worktree = o ibeam não criou nenhum worktree `{ $name }` para este repositório
+    .hint = `ibeam worktree list` mostra a lista
+cli-worktree-in-use = você está no worktree `{ $name }`
+    .hint = remova-o a partir de outro diretório, ou indique um com `--workspace`
+cli-worktree-has-changes = o worktree `{ $name }` tem alterações que não estão em nenhum outro lugar: arquivos sem commit: { $uncommitted }, commits não mesclados: { $unmerged }
+    .hint = faça commit e merge delas; ou remova-o com `--force`: o ramo permanece, e as alterações sem commit se perdem
+cli-worktree-unreadable = não se sabe se o worktree `{ $name }` tem alterações: { $detail }
+    .hint = `--force` remove-o mesmo assim; o ramo permanece
 cli-origin-unknown = não se sabe de onde veio `{ $id }`
     .hint = `--to PATH` move para outro lugar
 cli-nothing-to-undo = a sessão `{ $session }` não tem nada para desfazer
@@ -490,6 +505,7 @@ notice-background-stopped = { $count ->
     }
 compacted = a conversa foi encurtada, de cerca de { $before } para { $after } tokens
 retrying = { $message } (tentativa { $attempt }); nova tentativa em { $seconds } s
+retrying-at-once = { $message } (tentativa { $attempt }); nova tentativa imediata
 
 ## `check`
 check-valid = `{ $file }` cumpre o contrato { $contract } (eventos: { $events }, avisos: { $warnings })
@@ -651,6 +667,7 @@ page-close = Fechar
 page-needs-script = Esta sessão é longa demais para ser mostrada sem JavaScript.
 trace-not-written = não é possível gravar o rastreamento em `{ $path }`: { $detail }
 trace-not-sent = não é possível enviar o rastreamento para `{ $url }`: { $detail }
+trace-invalid-setting = nenhum rastreamento é enviado: { $detail }
 progress-start = iniciando
 progress-model = esperando o modelo
 progress-thinking = o modelo está pensando
@@ -676,7 +693,7 @@ run-cost = custo: ${ $cost }
 
 ask-allow = permitir `{ $what }`?
 ask-allow-this = permitir isto?
-ask-no-rule = pergunta-se porque nenhuma regra o cobre
+ask-no-rule = É preciso confirmar: nenhuma regra cobre isto
 ask-outside = pergunta-se porque alcança fora do espaço de trabalho
 ask-publishing = pergunta-se porque publica ou altera algo em um serviço, o que `ibeam undo` não desfaz
 ask-rule = pergunta-se por causa da regra `{ $rule }`
@@ -722,6 +739,12 @@ command-approved-tools = { $count ->
 command-no-servers = não há servidores MCP configurados; `ibeam help mcp` explica como adicionar um
 command-quarantine-empty = a quarentena está vazia
 command-quarantine-restored = restaurado: `{ $path }`
+command-no-worktrees = o ibeam não criou nenhum worktree para este repositório; `--worktree=NOME` cria um
+command-worktree-unchanged = sem alterações
+command-worktree-changes = arquivos sem commit: { $uncommitted }, commits não mesclados: { $unmerged }
+command-worktree-unreadable = alterações desconhecidas: { $detail }
+command-worktree-removed = removido: `{ $path }`; o ramo `{ $branch }` permanece
+command-detached-worktree-removed = removido: `{ $path }`
 command-no-hooks = não há hooks configurados; `ibeam help hooks` explica como adicionar um
 command-report-written = `{ $path }` foi gravado; ele contém partes de prompts e arquivos: leia-o antes de publicá-lo
 command-report-of-machine-written = `{ $path }` foi gravado; contém nomes de arquivos e configurações desta máquina, mas nenhum pedido
@@ -975,7 +998,7 @@ tui-trust-no = continuar sem a configuração da pasta
 tui-trust-stored = confiável; `ibeam trust forget` remove a confiança
 tui-trust-declined = não confiável: a configuração não tem efeito; `ibeam --trust` confia nela mais tarde
 tui-trust-not-stored = não é possível guardar a confiança, por isso a pasta não é confiável: { $detail }
-tui-first-model = modelo: { $model } ({ $id }; { $origin }). `/model NOME` ou `--model NOME` troca; `model = "NOME"` em `{ $path }`, para sempre
+tui-first-model = modelo: { $model } ({ $id }; { $origin }). `/model NOME` ou `--model NOME` troca; `model = "NOME"` em `{ $path }` troca de forma permanente
 tui-first-rules = Alterações de arquivos desta pasta e comandos no sandbox não são perguntados. `/undo` desfaz as alterações, `/diff` as mostra.
 tui-without-undo = Esta pasta não está em nenhum repositório git, então `/undo` e `/diff` não têm com que comparar.
 tui-setup-question = Nenhum modelo pode responder ainda. O que você quer usar?

@@ -6,6 +6,7 @@
 mod action;
 pub(crate) mod lines;
 mod message;
+mod numbers;
 mod question;
 mod translations;
 
@@ -212,7 +213,8 @@ impl Catalogue {
     /// Returns the text of a `warning:` line about a request that failed and is repeated after `delay_ms`.
     pub fn retry_warning(&self, attempt: u32, delay_ms: u64, reason: &Reason) -> String {
         let cause = self.reason(reason).message;
-        let message = Message::new("retrying").text("message", &cause).count("attempt", attempt);
+        let id = if delay_ms == 0 { "retrying-at-once" } else { "retrying" };
+        let message = Message::new(id).text("message", &cause).count("attempt", attempt);
         self.render(&message.seconds(delay_ms), None)
     }
 
@@ -316,6 +318,7 @@ impl Catalogue {
             let mut bundle = Bundle::new_concurrent(vec![language]);
             // The isolation marks of Fluent are invisible characters, which people would copy with a path or a command.
             bundle.set_use_isolating(false);
+            bundle.set_formatter(numbers::formatter(self.locale));
             bundle.add_resource_overriding(resource);
             bundle
         })

@@ -76,6 +76,14 @@ pub enum RuleList {
     BuiltIn,
 }
 
+/// The name of the rule for what no other rule covers.
+const DEFAULT: &str = "default";
+
+/// Whether a finding is that of the rule for what no other rule covers.
+fn is_default(finding: &RuleFinding) -> bool {
+    finding.list == RuleList::BuiltIn && finding.rule == DEFAULT
+}
+
 /// Removes from the reason how a person could allow the access.
 fn remove_allow_hint(finding: &mut RuleFinding) {
     if let Some(reason) = without_flags(&finding.reason) {
@@ -104,10 +112,18 @@ impl Policy {
                 })],
             ),
         };
-        if let (Some(last), true) = (parts.last_mut(), is_built_in(self, &verdict)) {
-            last.findings.extend(built_in_finding(&verdict));
+        let is_built_in = is_built_in(self, &verdict);
+        if let (Verdict::Allow { rule }, true) = (&verdict, is_built_in) {
+            // Then no token is needed: what no rule covers is up to this rule and not to the default.
+            let findings = parts.iter_mut().flat_map(|part| &mut part.findings);
+            findings.filter(|finding| is_default(finding)).for_each(|finding| finding.rule.clone_from(rule));
         }
-        if matches!(verdict, Verdict::Allow { .. }) {
+        if let (Some(last), true) = (parts.last_mut(), is_built_in) {
+            let finding = built_in_finding(&verdict);
+            let is_known = |found: &RuleFinding| last.findings.iter().any(|known| known.rule == found.rule);
+            last.findings.extend(finding.filter(|found| !is_known(found)));
+        }
+        if !matches!(verdict, Verdict::Ask { .. }) {
             parts.iter_mut().flat_map(|part| &mut part.findings).for_each(remove_allow_hint);
         }
         VerdictExplanation { verdict, unanalyzable, parts }
@@ -143,7 +159,7 @@ impl Policy {
             if let Err(reason) = self.covering_rule(step) {
                 part.findings.push(RuleFinding {
                     list: RuleList::BuiltIn,
-                    rule: "default".to_owned(),
+                    rule: DEFAULT.to_owned(),
                     applies: true,
                     reason,
                 });
@@ -309,6 +325,6 @@ fn built_in_finding(verdict: &Verdict) -> Option<RuleFinding> {
         Verdict::Deny { rule, reason } | Verdict::Ask { rule, reason } => (rule, reason.clone()),
     };
     // `explain_command` adds the finding of the default rule itself.
-    let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == "default");
+    let default = matches!(verdict, Verdict::Ask { rule, .. } if rule == DEFAULT);
     (!default).then(|| RuleFinding { list: RuleList::BuiltIn, rule: rule.clone(), applies: true, reason })
 }

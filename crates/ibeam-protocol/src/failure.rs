@@ -136,6 +136,9 @@ pub enum Reason {
         /// A key that is set and that no provider uses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unused_key: Option<UnusedKey>,
+        /// Whether the model was chosen because no key is set.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        without_key: bool,
     },
     /// The embedded model cannot be loaded or run.
     LocalModel {
@@ -189,6 +192,14 @@ pub enum Reason {
     },
     /// The connection could not be opened, or it broke.
     Unreachable {
+        address: String,
+        #[serde(rename = "said")]
+        detail: String,
+    },
+    /// A server on this machine does not run at its usual address.
+    ServerNotRunning {
+        /// The name of the server for people.
+        server: String,
         address: String,
         #[serde(rename = "said")]
         detail: String,
@@ -479,7 +490,7 @@ impl Reason {
             Self::ProviderFailed { .. } | Self::AnswerTruncated { .. } | Self::NotRecorded { .. } => {
                 C::Provider
             }
-            Self::Unreachable { .. } => C::Network,
+            Self::Unreachable { .. } | Self::ServerNotRunning { .. } => C::Network,
             Self::Tls { .. } | Self::NoTls { .. } => C::Tls,
             Self::Stalled { .. } | Self::AnswerTooSlow { .. } => C::Stalled,
             Self::Parked { .. } | Self::FleetDriverGone => C::Parked,

@@ -13,6 +13,7 @@ mod failure_code;
 pub mod id;
 pub mod invisible;
 pub mod json;
+mod json_fault;
 pub mod media;
 pub mod message;
 pub mod notice;
@@ -33,6 +34,7 @@ pub use failure::{Failure, FailureCode, Reason, RequestPart, Signal, UnusedKey};
 pub use id::{CallId, ModelCallId, SessionId};
 pub use invisible::{escape_invisible, escape_invisible_in_json, escape_to_one_line};
 pub use json::{FromJson, JsonParser, json_error, parse_json};
+pub use json_fault::json_fault;
 pub use media::{AcceptedMedia, Attachment, Media, MediaType, UserPrompt};
 pub use message::{
     Answer, Block, Message, OriginalBlock, RefusalDetails, RequestUpdate, StopReason, ToolResult, UserPart,

@@ -11,6 +11,7 @@ use ibeam_protocol::{Failure, Reason, RequestPart};
 
 use crate::endpoint::{Endpoint, NearModels};
 use crate::keys::Keys;
+use crate::provider_table::known_provider;
 use crate::proxy_error::{ProxyContext, describe_proxy_error, is_unknown_name};
 use crate::refused_part::{is_about_bytes, named_part, retry_without};
 use crate::response_error::{
@@ -33,6 +34,8 @@ pub(crate) struct ErrorBuilder {
     /// The flag, variable or setting that has the key, if it takes precedence over a stored key.
     key_origin: Option<String>,
     near_models: Option<NearModels>,
+    /// The name for people of a server on this machine, if the address is the usual one of this server.
+    local_server: Option<&'static str>,
     proxy: Option<ProxyContext>,
     /// A note for the message about a refused certificate of the server.
     tls_note: Option<String>,
@@ -61,6 +64,9 @@ impl ErrorBuilder {
         let url = url.split(['?', '#']).next().unwrap_or_default().replace(authority, host);
         let (provider, model) = (endpoint.provider.clone(), endpoint.model.clone());
         let near_models = endpoint.near_models.clone();
+        let local_server = known_provider(&provider)
+            .filter(|known| known.is_keyless() && endpoint.base_url.starts_with(known.base_url))
+            .map(|known| known.label);
         Self {
             protocol: endpoint.protocol,
             provider,
@@ -70,6 +76,7 @@ impl ErrorBuilder {
             keys,
             key_origin: endpoint.key_origin.clone(),
             near_models,
+            local_server,
             proxy: endpoint.used_proxy().map(ProxyContext::new),
             tls_note: endpoint.tls.note().map(str::to_owned),
             sends_client_certificate: endpoint.tls.has_client_certificate(),
@@ -210,6 +217,9 @@ impl ErrorBuilder {
         } else if error.is_timeout() {
             let through = self.proxy.as_ref().map(|proxy| format!(" through {proxy}")).unwrap_or_default();
             (self.unreachable(&format!("no connection in time{through}")), Retry::Fast)
+        } else if let Some(server) = self.local_server.filter(|_| error.is_connect()) {
+            let (server, detail) = (server.to_owned(), self.sanitize(&last));
+            (Reason::ServerNotRunning { server, address, detail }, Retry::Fast)
         } else {
             (self.unreachable(&last), Retry::Fast)
         };
@@ -219,7 +229,10 @@ impl ErrorBuilder {
     /// Returns the reason why a request got no response, for a person.
     pub(crate) fn describe_unreachable(&self, error: &reqwest::Error) -> String {
         let reason = self.not_connected(error).failure.reason;
-        if let Reason::Unreachable { detail, .. } | Reason::Tls { detail, .. } = reason {
+        if let Reason::Unreachable { detail, .. }
+        | Reason::ServerNotRunning { detail, .. }
+        | Reason::Tls { detail, .. } = reason
+        {
             return detail;
         }
         if let Reason::NoTls { .. } = reason {

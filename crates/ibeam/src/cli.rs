@@ -63,8 +63,8 @@ pub(crate) enum ParseExit {
     Page(String),
     /// A usage error.
     Error(CliError),
-    /// A command without the sub-command that it needs: its help, for stderr, and the error.
-    MissingSubcommand { help: String, error: CliError },
+    /// A command without the sub-command or the arguments that it needs: its help, for stderr, and the error.
+    Incomplete { help: String, error: CliError },
 }
 
 impl From<Reason> for ParseExit {
@@ -76,7 +76,7 @@ impl From<Reason> for ParseExit {
 /// Parses the arguments after the program's name.
 ///
 /// # Errors
-/// `Help` for help; `Page` for a page of the documentation; `MissingSubcommand` for a command without its sub-command;
+/// `Help` for help; `Page` for a page of the documentation; `Incomplete` for a command without its sub-command or arguments;
 /// `Error` for anything else that cannot be understood.
 pub(crate) fn parse(given: &[OsString]) -> Result<Cli, ParseExit> {
     let parser = PromptLine::command();
@@ -169,22 +169,37 @@ pub(crate) fn topic_titles() -> Vec<(String, String)> {
     lists.chain(topics::titles()).collect()
 }
 
-/// Returns the error for `args`, which cannot be parsed. For a command without its sub-command, adds the help of the
-/// command.
-fn parse_failure(args: &[OsString], names_command: bool, error: clap::Error) -> ParseExit {
+/// Returns the error for `args`, which cannot be parsed. For a command without its sub-command or without all its
+/// arguments, adds the help of the command.
+fn parse_failure(args: &[OsString], names_command: bool, mut error: clap::Error) -> ParseExit {
     if !names_command {
-        return ParseExit::Error(Reason::Usage { detail: usage_error::message(error) }.into());
+        let has_remedy = usage_error::has_remedy(&mut error);
+        let detail = usage_error::message(error);
+        return ParseExit::Error(match has_remedy {
+            true => Reason::Usage { detail }.into(),
+            false => CliError::LineUsage { detail },
+        });
     }
-    let CommandPath { name, subcommands, .. } = CommandPath::find(args);
+    let CommandPath { name, path, subcommands } = CommandPath::find(args);
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         let detail =
             sentence!("`{name}` needs a command: {commands}", name, commands = subcommands.join(", "));
-        let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
         let error = CliError::CommandUsage { command: name, detail };
-        return ParseExit::MissingSubcommand { help: help::text(&args), error };
+        return ParseExit::Incomplete { help: help_of(args), error };
     }
-    let detail = usage_error::message(error);
-    ParseExit::Error(CliError::CommandUsage { command: name, detail })
+    let is_bare = args.len() == 1 + path.split(' ').count();
+    let lacks_arguments = error.kind() == ErrorKind::MissingRequiredArgument;
+    let error = CliError::CommandUsage { command: name, detail: usage_error::message(error) };
+    match is_bare && lacks_arguments {
+        true => ParseExit::Incomplete { help: help_of(args), error },
+        false => ParseExit::Error(error),
+    }
+}
+
+/// Returns the help of the command that `args` name.
+fn help_of(args: &[OsString]) -> String {
+    let args: Vec<OsString> = args.iter().cloned().chain(["-h".into()]).collect();
+    help::text(&args)
 }
 
 /// Whether a command has more words than it accepts.

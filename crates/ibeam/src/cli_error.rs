@@ -31,6 +31,10 @@ pub(crate) enum CliError {
         command: String,
         detail: Sentence,
     },
+    /// The arguments of a line without a command cannot be parsed, and nothing similar is known.
+    LineUsage {
+        detail: Sentence,
+    },
     /// The prompt is one word that is similar to a command, or a word for which there is a command.
     MistypedCommand {
         word: String,
@@ -75,6 +79,25 @@ pub(crate) enum CliError {
     /// The origin of a file in the quarantine is not known.
     OriginUnknown {
         id: String,
+    },
+    /// The name of a worktree that no run made for the repository.
+    UnknownWorktree {
+        name: String,
+    },
+    /// The command works in the worktree that it should remove.
+    WorktreeInUse {
+        name: String,
+    },
+    /// A worktree has work that is nowhere else.
+    WorktreeHasChanges {
+        name: String,
+        uncommitted: u64,
+        unmerged: u64,
+    },
+    /// The name of a worktree whose changes cannot be determined.
+    WorktreeUnreadable {
+        name: String,
+        detail: String,
     },
     /// A name where `shim` creates a link or script is taken by another program.
     NameTaken {
@@ -192,6 +215,7 @@ impl CliError {
             Self::Run(failed) => failed.failure.reason.code(),
             Self::Changes(error) => error.code(),
             Self::CommandUsage { .. }
+            | Self::LineUsage { .. }
             | Self::MistypedCommand { .. }
             | Self::ConversationCommand { .. }
             | Self::NotACommand { .. }
@@ -209,12 +233,17 @@ impl CliError {
             | Self::InvalidHookInput { .. }
             | Self::FleetTaskChanged { .. } => FailureCode::Data,
             Self::NoSessionOrFile { .. }
+            | Self::UnknownWorktree { .. }
             | Self::NotInQuarantine { .. }
             | Self::OriginUnknown { .. }
             | Self::UnknownRun { .. }
             | Self::NoFleet { .. }
             | Self::NoBatchFleet { .. } => FailureCode::NoInput,
-            Self::FleetNotApplied { .. } | Self::FleetTasksFailed { .. } => FailureCode::Failed,
+            Self::FleetNotApplied { .. }
+            | Self::FleetTasksFailed { .. }
+            | Self::WorktreeInUse { .. }
+            | Self::WorktreeHasChanges { .. }
+            | Self::WorktreeUnreadable { .. } => FailureCode::Failed,
             Self::FleetInUse { .. } | Self::FleetUnfinished { .. } | Self::FleetBudgetSpent { .. } => {
                 FailureCode::Busy
             }
@@ -230,6 +259,7 @@ impl CliError {
     /// Returns the sentence and the hints for people.
     pub(crate) fn explain(&self, catalogue: &Catalogue) -> Explanation {
         if let Self::CommandUsage { detail, .. }
+        | Self::LineUsage { detail }
         | Self::SetupFailed { detail }
         | Self::InvalidTasks { detail, .. }
         | Self::FleetUnfinished { detail, .. } = self
@@ -322,10 +352,11 @@ mod tests {
 
     use super::*;
 
-    fn every_command_error() -> [CliError; 40] {
+    fn every_command_error() -> [CliError; 45] {
         let s = || "value".to_owned();
         [
             CliError::CommandUsage { command: s(), detail: s().into() },
+            CliError::LineUsage { detail: s().into() },
             CliError::MistypedCommand { word: s(), near: s() },
             CliError::ConversationCommand { word: s(), near: s() },
             CliError::NotACommand { word: s() },
@@ -335,6 +366,10 @@ mod tests {
             CliError::MistypedTopic { word: s(), near: s() },
             CliError::FileExists { path: s() },
             CliError::NameTaken { path: s() },
+            CliError::UnknownWorktree { name: s() },
+            CliError::WorktreeInUse { name: s() },
+            CliError::WorktreeHasChanges { name: s(), uncommitted: 2, unmerged: 1 },
+            CliError::WorktreeUnreadable { name: s(), detail: s() },
             CliError::SetupFailed { detail: s().into() },
             CliError::StreamDamaged { source: s(), line: 1, detail: s() },
             CliError::NoSessionOrFile { name: s() },

@@ -30,6 +30,7 @@ mod shim;
 mod sub_command;
 mod trust;
 mod undo;
+mod worktree;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -129,7 +130,8 @@ commands! {
         Replay(replay::ReplayArgs),
         Sessions(sessions::SessionsArgs),
         CreateChat(sessions::CreateChatArgs),
-        Ls(sessions::LsArgs);
+        Ls(sessions::LsArgs),
+        Worktree(worktree::WorktreeArgs);
     "models":
         Login(login::LoginArgs),
         Logout(login::LogoutArgs),

@@ -281,7 +281,9 @@ fn print_failure(error: &CliError, catalogue: &Catalogue) {
     progress_line::stop();
     let default = ErrorOutput::default();
     let ErrorOutput { file, .. } = ERROR_OUTPUT.get().unwrap_or(&default);
-    if let Some(path) = file {
+    // A file that cannot be written is the failure itself then.
+    let is_about = |path: &Path| matches!(error.reason(), Some(Reason::CannotCreate { path: named, .. }) if Path::new(named) == path);
+    if let Some(path) = file.as_deref().filter(|path| !is_about(path)) {
         let object = error.to_object();
         let written = open_truncated(path).and_then(|mut file| writeln!(file, "{object}"));
         if let Err(io_error) = written {

@@ -431,7 +431,7 @@ pub(crate) struct OtherFlags {
     pub(crate) insecure: bool,
 
     /// Not supported: there is no cloud
-    #[arg(short, long, global = true, hide = true)]
+    #[arg(long, global = true, hide = true)]
     pub(crate) cloud: bool,
 }
 

@@ -83,7 +83,7 @@ fn run(started: Instant) -> ExitCode {
             return print_and_exit(&mut stdout, &text, &args);
         }
         Err(ParseExit::Page(page)) => return exit_code_of(help_page::show(&mut stdout, &page), &args),
-        Err(ParseExit::MissingSubcommand { help, error }) => {
+        Err(ParseExit::Incomplete { help, error }) => {
             let report = cli::requested_error_output(&args);
             if report.format == ErrorFormat::Text {
                 stderr::write_line(help.trim_end());

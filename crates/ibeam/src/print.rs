@@ -34,8 +34,6 @@ struct PrintFrontEnd<'a> {
     format: Format,
     /// The writer of another program's stream, where one was asked for.
     dialect: Option<&'a DialectWriter>,
-    /// Whether stdout is a terminal.
-    on_terminal: bool,
 }
 
 impl PrintFrontEnd<'_> {
@@ -70,8 +68,8 @@ impl FrontEnd for PrintFrontEnd<'_> {
             return None;
         }
         let has_actions = base.contract() == Contract::One;
-        // The lines of actions and their targets are read together. stdout is the same on a terminal and in a pipe.
-        let targets = has_actions && !verbose && is_read_by_person && self.on_terminal;
+        // stdout is the same everywhere, so the targets of its lines are on stderr, as on a terminal.
+        let targets = has_actions && !verbose;
         // The text that the model wrote until a failure is lost otherwise: stdout has only complete answers.
         let unfinished_answer_only = !verbose && !is_read_by_person;
         let options = RunDetailsOptions { verbose, targets, actions: !has_actions, unfinished_answer_only };
@@ -104,8 +102,6 @@ pub(crate) fn print(
     startup: StartupWatchdog,
 ) -> Result<(), RunError> {
     let PrintInput { words, stdin, plan, dialect } = input;
-    // Descriptor 1 is that of stderr.
-    let on_terminal = rustix::termios::isatty(&stdout);
     let new_writer: NewWriter<'_> = match dialect {
         None if form.format == Format::Atif => Box::new(|stdout| Box::new(AtifWriter::for_run(stdout))),
         None => Box::new(|stdout| event_writer(&app.base, form, stdout)),
@@ -134,7 +130,7 @@ pub(crate) fn print(
             // Directly after the words, so that piped context comes last.
             prompt.blocks.insert(1.min(prompt.blocks.len()), plan.block());
         }
-        let front_end = PrintFrontEnd { app, format: form.format, dialect, on_terminal };
+        let front_end = PrintFrontEnd { app, format: form.format, dialect };
         front_end.show_progress()?;
         let mut session = RunSession::open(process, target, model, sandbox, &prompt, &front_end)?;
         let mut prompt = UserPrompt::from(prompt.blocks);

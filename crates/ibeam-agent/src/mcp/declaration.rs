@@ -12,7 +12,7 @@ use std::time::Duration;
 use ibeam_config::{Config, Origin, Value, config_file};
 use ibeam_files::regular_file;
 use ibeam_mcp::{Elicitation, RevisionChoice};
-use ibeam_protocol::{McpStatus, Notice, Reason};
+use ibeam_protocol::{McpStatus, Notice, Reason, sentence};
 
 use super::auth_declaration::AuthDeclaration;
 use super::json_file::{self, McpFile};
@@ -302,6 +302,26 @@ fn used_servers(
     Ok(servers.into_iter().map(|server| (server.name.clone(), server)).collect())
 }
 
+/// The flag with servers.
+const FLAG: &str = "--mcp-config";
+
+/// Returns the failure of a wrong value of the flag.
+fn usage(reason: Reason) -> Reason {
+    let Reason::BadJsonConfig { line, column, detail, .. } = reason else { return reason };
+    let example = r#"{"mcpServers": {"db": {"command": "db-server"}}}"#;
+    let (line, column) = (line.unwrap_or(1), column.unwrap_or(1));
+    Reason::Usage {
+        detail: sentence!(
+            "`{flag}`, line {line}, column {column}: {detail}; e.g. {example}",
+            flag = FLAG,
+            line,
+            column,
+            detail,
+            example,
+        ),
+    }
+}
+
 /// Returns the servers of `--mcp-config`: JSON, or a file with it.
 fn servers_of_flag(
     app: &AppContext,
@@ -311,7 +331,7 @@ fn servers_of_flag(
     let mut servers = BTreeMap::new();
     for given in &app.base.options.mcp_config {
         let (path, bytes) = match given.trim_start().starts_with('{') {
-            true => (PathBuf::from("--mcp-config"), given.clone().into_bytes()),
+            true => (PathBuf::from(FLAG), given.clone().into_bytes()),
             false => {
                 let no_input = |error: std::io::Error| Reason::NoInput {
                     path: given.clone(),
@@ -323,8 +343,10 @@ fn servers_of_flag(
                 )
             }
         };
+        let is_inline = path == Path::new(FLAG);
         let parsed = json_file::parse(&path, Some(bytes), false, switch);
-        servers.extend(used_servers(parsed, &path, true, true, notices)?);
+        let used = used_servers(parsed, &path, true, true, notices);
+        servers.extend(used.map_err(|reason| if is_inline { usage(reason) } else { reason })?);
     }
     Ok(servers)
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use ibeam_files::json_with_comments;
-use ibeam_protocol::{Notice, Reason};
+use ibeam_protocol::{Notice, Reason, json_fault};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -206,12 +206,9 @@ fn start_of(json: &[u8], entry: &RawValue) -> (usize, usize) {
 
 /// Returns the fault for an error in a part of the file that begins at `start`.
 fn fault(server: Option<&str>, (line, columns): (usize, usize), error: &serde_json::Error) -> McpFileFault {
-    // serde_json appends the position to the message, but a fault has its own field for the position.
-    let message = error.to_string();
-    let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
     let column = if error.line() <= 1 { columns + error.column() } else { error.column() };
     let position = Some((line + error.line().saturating_sub(1), column));
-    McpFileFault { server: server.map(str::to_owned), position, detail: message.to_owned() }
+    McpFileFault { server: server.map(str::to_owned), position, detail: json_fault(error).to_string() }
 }
 
 impl Entry {

@@ -18,7 +18,7 @@ use super::list_cache::ListSource;
 use crate::app::AppContext;
 use crate::environment::{MCP_TOKEN_VARIABLE, variable};
 use crate::option_checks::split_header;
-use crate::otel::Receiver;
+use crate::otel;
 use crate::run_options::RunOptions;
 use crate::similar_names::closest;
 
@@ -437,10 +437,8 @@ pub fn all_keys(app: &AppContext) -> Vec<String> {
 pub fn all_secrets(app: &AppContext) -> Vec<String> {
     let headers =
         provider_names(app).into_iter().flat_map(|name| headers(app, &name, true).unwrap_or_default());
-    // An invalid variable is an error where traces are sent.
-    let traces = Receiver::from_environment().ok().flatten().map(Receiver::secrets).unwrap_or_default();
     let known = all_keys(app).into_iter().chain(headers.map(|(_, value)| value));
-    known.chain(proxy_passwords()).chain(traces).collect()
+    known.chain(proxy_passwords()).chain(otel::secrets()).collect()
 }
 
 /// Returns a key variable that is set but belongs to no provider of the table or the configuration.

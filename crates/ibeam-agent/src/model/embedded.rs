@@ -52,7 +52,8 @@ pub fn model_file(app: &AppContext) -> PathBuf {
 pub(super) fn provider(app: &AppContext) -> Result<Arc<dyn Provider>, Failure> {
     let file = model_file(app);
     if !file.is_file() {
-        return Err(Reason::ModelNotInstalled { model: DISPLAY_NAME.to_owned(), unused_key: None }.into());
+        let model = DISPLAY_NAME.to_owned();
+        return Err(Reason::ModelNotInstalled { model, unused_key: None, without_key: false }.into());
     }
     let files = files::BoundedFileList::new(app.workspace.clone());
     let on_load = Box::new(|is_loading| {

@@ -19,6 +19,7 @@ use ibeam_tools::{ToolSettings, Workspace};
 use super::attachments::{self, MentionReader, RunMedia};
 use super::given_instructions::GivenInstructions;
 use super::resources::ProjectTexts;
+use super::subagents::SubagentSettings;
 use super::web::Web;
 use super::{answer_schema, on_runtime, permission_mode, policy_rules, sandbox};
 use crate::app::AppContext;
@@ -141,9 +142,17 @@ impl ContextPreview {
             servers.notices.iter().chain(instructions.notices()).chain(skills.notices()).cloned().collect();
         notices.extend(slash_commands::expand(&sources, &skills, app.redactor(), &mut prompt));
         let model = choice.map(|choice| choice.info().clone());
+        let provider = model.as_ref().map_or("", |model| &model.provider);
+        let (subagents, subagent_notices) = SubagentSettings::load(app, provider, None);
+        notices.extend(subagent_notices);
+        let mut tools: Vec<ToolSpec> = tools.values().map(|tool| tool.spec()).collect();
+        if let Some(subagents) = subagents {
+            tools.push(subagents.tool_spec());
+            tools.sort_by(|one, other| one.name.cmp(&other.name));
+        }
         Ok(Self {
             system_prompt,
-            tools: tools.values().map(|tool| tool.spec()).collect(),
+            tools,
             server_tools,
             servers: servers.statuses,
             has_started_servers: start_servers,

@@ -171,7 +171,8 @@ impl<'a> RunSession<'a> {
         let is_single_run = process.kind == RunKind::Single;
         let hooks = hooks::runner(configured_hooks, app, &head, is_single_run, Arc::new(prompt_model));
         let trace_export = trace_request.map(|request| TraceExport::new(request, head.session_id));
-        let (subagents, subagent_notices) = SubagentSettings::load(app, &head, front_end.subagent_observer());
+        let (subagents, subagent_notices) =
+            SubagentSettings::load(app, &head.model.provider, front_end.subagent_observer());
         notices.extend(subagent_notices);
         let agents = subagents.as_ref().map(SubagentSettings::agent_names).unwrap_or_default();
         let inputs = RunInputs {

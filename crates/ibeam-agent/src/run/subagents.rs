@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ibeam_core::{Run, Tool, ToolSet};
-use ibeam_protocol::{AcceptedMedia, Event, Notice, RunStarted, SessionId};
+use ibeam_protocol::{AcceptedMedia, Event, Notice, SessionId, ToolSpec};
 use ibeam_tools::{PastFileAccess, ToolSettings, Workspace};
 
 pub use self::agent_definition::DIRECTORIES as AGENT_DIRECTORIES;
@@ -44,22 +44,23 @@ impl SubagentSettings {
     /// for it.
     pub(super) fn load(
         app: &AppContext,
-        head: &RunStarted,
+        model_provider: &str,
         observer: Option<Arc<dyn SubagentObserver>>,
     ) -> (Option<Self>, Vec<Notice>) {
         let settings = &app.base.settings.subagents;
         let (mode, max_depth) = (settings.mode.value.as_deref(), settings.max_depth.value);
         let is_excluded = app.base.options.without.iter().any(|tool| tool == TASK_NAME);
-        if mode == Some("disabled")
-            || max_depth == 0
-            || is_excluded
-            || head.model.provider == EMBEDDED_PROVIDER
-        {
+        if mode == Some("disabled") || max_depth == 0 || is_excluded || model_provider == EMBEDDED_PROVIDER {
             return (None, Vec::new());
         }
         let AgentDefinitions { agents, notices } = AgentDefinitions::load(app);
         let is_offered = mode == Some("enabled") || !agents.is_empty();
         (is_offered.then_some(Self { agents, max_depth, observer }), notices)
+    }
+
+    /// Returns the tool as it is offered to the model.
+    pub(super) fn tool_spec(&self) -> ToolSpec {
+        task_tool::spec(&self.agents)
     }
 
     /// Returns the names of the defined sub-agents.

@@ -39,10 +39,15 @@ impl TraceRequest {
     /// Returns the request of the flags and the environment; `None` if they request no export, or if the caller does
     /// not record its trace.
     ///
+    /// A receiver that this program cannot send to is a warning.
+    ///
     /// # Errors
-    /// `CannotCreate` for the file; `Usage` for a receiver that this program cannot send to.
+    /// `CannotCreate` for the file.
     pub(super) fn new(app: &AppContext) -> Result<Option<Self>, Reason> {
-        let receiver = Receiver::from_environment()?;
+        let receiver = Receiver::from_environment().unwrap_or_else(|detail| {
+            warn(app, &TraceLine::InvalidSetting { detail: &app.base.catalogue.sentence(&detail) });
+            None
+        });
         let path = app.base.options.trace_file.clone();
         if receiver.is_none() && path.is_none() {
             return Ok(None);
@@ -101,21 +106,22 @@ impl TraceExport {
         let body = spans.lock().unwrap_or_else(PoisonError::into_inner).finish().to_string();
         // Names and IDs of calls come from the model.
         let body = app.redactor().redact(&body).into_owned();
-        let warn = |line: &TraceLine<'_>| {
-            stderr::write_line(&format!("warning: {}", app.base.catalogue.line(line)));
-        };
         if let Some((path, mut file)) = file
             && let Err(error) = file.write_all(format!("{body}\n").as_bytes())
         {
             let (path, detail) = (path.display().to_string(), error.to_string());
-            warn(&TraceLine::NotWritten { path: &path, detail: &detail });
+            warn(app, &TraceLine::NotWritten { path: &path, detail: &detail });
         }
         if let Some(receiver) = receiver
             && let Err(detail) = runtime.block_on(send(app, &receiver, body, limit))
         {
-            warn(&TraceLine::NotSent { url: &receiver.display_url(), detail: &detail });
+            warn(app, &TraceLine::NotSent { url: &receiver.display_url(), detail: &detail });
         }
     }
+}
+
+fn warn(app: &AppContext, line: &TraceLine<'_>) {
+    stderr::write_line(&format!("warning: {}", app.base.catalogue.line(line)));
 }
 
 /// Sends the spans to a service.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_config::{ConfigError, Trust};
 use ibeam_core::{Redactor, Tool, ToolContext};
-use ibeam_protocol::{Elision, Notice, Reason, ToolFailure, ToolOutcome};
+use ibeam_protocol::{Elision, Notice, Reason, ToolFailure, ToolOutcome, json_fault};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -121,7 +121,7 @@ impl WorktreeSetup {
                         Some(signal) => format!("signal {signal}"),
                         None => format!("exit code {}", output.exit_code),
                     };
-                    return Err(failed(format!("{end}\n{}", output.interleaved)));
+                    return Err(failed(format!("{end}: {}", output.interleaved.trim())));
                 }
                 outcome @ (ToolOutcome::Failure { .. } | ToolOutcome::Rejected { .. }) => {
                     return Err(failed(outcome.for_model().to_string()));
@@ -140,12 +140,8 @@ impl WorktreeSetup {
 /// The line, the column and the message of a file that is not valid.
 fn parse(bytes: &[u8], file: &Path) -> Result<Vec<String>, Reason> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let WorktreesFile { unix, all } = serde_json::from_slice(bytes).map_err(|error| {
-        // serde_json appends the position, which is a field of the error.
-        let message = error.to_string();
-        let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-        ConfigError::at(file, error.line(), error.column(), message.to_owned())
-    })?;
+    let WorktreesFile { unix, all } = serde_json::from_slice(bytes)
+        .map_err(|error| ConfigError::at(file, error.line(), error.column(), json_fault(&error)))?;
     let commands = match unix.or(all) {
         None => Vec::new(),
         Some(CommandList::Commands(commands)) => commands,
@@ -216,7 +212,7 @@ mod tests {
     fn a_file_that_is_not_valid_is_an_error_with_its_place() {
         for (text, part) in [
             ("{\"setup-worktree\":\n3}", "a list of commands"),
-            ("[", "EOF"),
+            ("[", "ends too early"),
             ("{\"setup-worktree\": [1]}", "a list of commands"),
         ] {
             let Err(Reason::BadConfig { line, detail, .. }) = parse(text.as_bytes(), Path::new("/w/f"))

@@ -249,3 +249,51 @@ fn a_killed_run_leaves_neither_git_nor_half_a_worktree() {
     let path = worktree(&scene.print(["--worktree=a"]).run().succeeded());
     assert!(path.join("a.bin").is_file() && path.join("calc.py").is_file());
 }
+
+#[test]
+fn worktrees_are_listed_and_removed_unless_work_would_be_lost() {
+    let scene = repository(shell("echo x > x"));
+    let worktrees = |scene: &Scene| {
+        let listed = scene.ibeam_without_model(["worktree", "list", "--format", "json"]).run().succeeded();
+        listed.json()["worktrees"].clone()
+    };
+    assert_eq!(worktrees(&scene), json!([]));
+    let path = worktree(&scene.print(["--force", "-w", "fix-1"]).run().succeeded());
+    assert_eq!(
+        worktrees(&scene),
+        json!([{ "name": "fix-1", "path": path, "branch": "ibeam/fix-1", "uncommitted": 1, "unmerged": 0 }])
+    );
+    let remove = |args: &[&str]| {
+        scene.ibeam_without_model(["worktree", "rm"].iter().chain(args)).args(["--lang", "en"]).run()
+    };
+    let refused = remove(&["fix-1"]);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stderr.contains("uncommitted files: 1, unmerged commits: 0"), "{refused}");
+    for arguments in [&["add", "x"][..], &["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "x"]] {
+        git(&scene, &[&["-C", path.to_str().unwrap()], arguments].concat());
+    }
+    let refused = remove(&["fix-1"]);
+    assert!(refused.stderr.contains("uncommitted files: 0, unmerged commits: 1"), "{refused}");
+    let refused = remove(&["fix-1", "--force", "--workspace", path.to_str().unwrap()]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("the one that you are in"), "{refused}");
+    assert_eq!(remove(&["fix-2"]).code, Some(66));
+    git(&scene, &["merge", "-q", "ibeam/fix-1"]);
+    remove(&["fix-1"]).succeeded();
+    assert!(!path.exists());
+    assert_eq!(worktrees(&scene), json!([]));
+    assert!(!git(&scene, &["worktree", "list"]).contains("fix-1"));
+    assert!(git(&scene, &["branch", "--list", "ibeam/fix-1"]).contains("ibeam/fix-1"), "the branch stays");
+}
+
+#[test]
+fn a_forced_removal_of_a_worktree_keeps_its_commits() {
+    let scene = repository(shell("echo x > x"));
+    let path = worktree(&scene.print(["--force", "--worktree", "fix-1"]).run().succeeded());
+    scene.ibeam_without_model(["worktree", "rm", "fix-1", "--force"]).run().succeeded();
+    assert!(!path.exists());
+    // The name can be used again, with the branch that stayed.
+    let again = scene.with_answers(shell("echo y > y"));
+    assert_eq!(worktree(&again.print(["--force", "--worktree=fix-1"]).run().succeeded()), path);
+    let outside = Scene::new([]).ibeam_without_model(["worktree", "list"]).run();
+    assert_eq!(outside.code, Some(2), "{outside}");
+}

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use fluent_bundle::types::FluentNumber;
 use fluent_bundle::{FluentArgs, FluentValue};
 use ibeam_protocol::json::tag_and_fields;
 use ibeam_protocol::{LimitKind, Notice, Reason, RequestPart};
@@ -15,6 +16,9 @@ use serde_json::Value;
 use super::Catalogue;
 use super::lines::CatalogueLine;
 use crate::text::printable_line;
+
+/// The names of numbers that say where something is, or which one it is. Their digits are not grouped.
+const POSITIONS: [&str; 8] = ["attempt", "column", "exit_code", "line", "run", "runs", "turn", "turns"];
 
 /// A message before it is rendered in a language.
 pub(crate) struct Message {
@@ -46,21 +50,32 @@ impl Message {
 
     /// Adds a number, which may select singular or plural.
     pub(crate) fn count(mut self, name: impl Into<Cow<'static, str>>, count: impl Into<u64>) -> Self {
-        self.args.set(name, FluentValue::from(count.into()));
+        let name = name.into();
+        let mut value = FluentValue::from(count.into());
+        if let FluentValue::Number(number) = &mut value {
+            number.options.use_grouping = !POSITIONS.contains(&name.as_ref());
+        }
+        self.args.set(name, value);
+        self
+    }
+
+    /// Adds a number with decimals, in the form of English.
+    fn decimal(mut self, name: impl Into<Cow<'static, str>>, shown: &str) -> Self {
+        let number = shown.parse::<FluentNumber>();
+        self.args.set(name, number.map_or_else(|_| shown.to_owned().into(), FluentValue::Number));
         self
     }
 
     /// Adds milliseconds as seconds, under the name `seconds`: to one decimal, and less than a second exactly. Not rounded
     /// up, because what took longer than a limit may have taken less than the next decimal.
-    pub(crate) fn seconds(mut self, ms: u64) -> Self {
+    pub(crate) fn seconds(self, ms: u64) -> Self {
         let tenths = ms / 100;
         let shown = match (tenths / 10, tenths % 10) {
             _ if ms < 1000 => format!("0.{ms:03}").trim_end_matches('0').trim_end_matches('.').to_owned(),
             (whole, 0) => whole.to_string(),
             (whole, tenth) => format!("{whole}.{tenth}"),
         };
-        self.args.set("seconds", FluentValue::from(shown));
-        self
+        self.decimal("seconds", &shown)
     }
 }
 
@@ -74,6 +89,8 @@ pub(crate) fn reason_message(reason: &Reason) -> Message {
     let message = variant_message("reason", reason);
     if let Reason::UnknownModel { provider: None, .. } = reason {
         message.with_id("reason-model-without-provider")
+    } else if let Reason::ModelNotInstalled { without_key: true, .. } = reason {
+        message.with_id("reason-no-key-and-no-model")
     } else if let Reason::KeyRefused { source: Some(_), .. } = reason {
         message.with_id("reason-key-refused-of-source")
     } else if let Reason::BadRequest { part, .. } = reason {
@@ -135,7 +152,7 @@ fn with_field(message: Message, name: String, value: &Value) -> Message {
             } else if name.ends_with("_bytes") {
                 message.text("megabytes", &(number >> 20).to_string())
             } else if let Some(name) = name.strip_suffix("_micros") {
-                message.text(name.to_owned(), &dollars(number))
+                message.decimal(name.to_owned(), &dollars(number))
             } else {
                 message.count(name, number)
             }

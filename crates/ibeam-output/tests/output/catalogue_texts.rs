@@ -79,7 +79,11 @@ fn an_unused_key_is_named_with_the_embedded_model_or_its_absence() {
         let texts = [
             catalogue.notice(&Notice::EmbeddedModel { model: model(), unused_key: Some(unused_key()) }),
             catalogue
-                .reason(&Reason::ModelNotInstalled { model: model(), unused_key: Some(unused_key()) })
+                .reason(&Reason::ModelNotInstalled {
+                    model: model(),
+                    unused_key: Some(unused_key()),
+                    without_key: true,
+                })
                 .to_string(),
         ];
         for text in texts {
@@ -257,7 +261,8 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::UnknownProvider { provider: s(), near: Some(s()) },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: None, also_near: Vec::new() },
         Reason::UnknownModel { model: s(), provider: None, near: Some(s()), also_near: Vec::new() },
-        Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()) },
+        Reason::ModelNotInstalled { model: s(), unused_key: Some(unused_key()), without_key: true },
+        Reason::ModelNotInstalled { model: s(), unused_key: None, without_key: false },
         Reason::LocalModel { detail: s() },
         Reason::NoLocalEngine,
         Reason::BadRequest { provider: s(), detail: s(), part: RequestPart::Unknown },
@@ -272,6 +277,7 @@ pub(crate) fn every_reason() -> Vec<Reason> {
         Reason::AnswerTruncated { provider: s() },
         Reason::NotRecorded { recording: s(), difference: s() },
         Reason::Unreachable { address: s(), detail: s() },
+        Reason::ServerNotRunning { server: s(), address: s(), detail: s() },
         Reason::Tls { address: s(), detail: s() },
         Reason::NoTls { address: s() },
         Reason::Stalled { provider: s(), waited_ms: 1 },
@@ -712,7 +718,9 @@ fn every_policy_line_exists_in_every_language() {
 fn every_failure_has_a_hint() {
     let catalogue = Catalogue::new(Locale::En);
     for reason in every_reason() {
-        assert!(!catalogue.reason(&reason).hints.is_empty(), "{reason:?}");
+        // Its message says what to write.
+        let is_usage = matches!(reason, Reason::Usage { .. });
+        assert_eq!(catalogue.reason(&reason).hints.is_empty(), is_usage, "{reason:?}");
     }
 }
 

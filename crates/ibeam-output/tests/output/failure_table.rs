@@ -21,7 +21,6 @@ fn more_reasons() -> Vec<Reason> {
         Reason::UnknownProvider { provider: s(), near: None },
         Reason::UnknownModel { model: s(), provider: Some(s()), near: Some(s()), also_near: Vec::new() },
         Reason::UnknownModel { model: s(), provider: None, near: None, also_near: Vec::new() },
-        Reason::ModelNotInstalled { model: s(), unused_key: None },
         Reason::Stalled { provider: s(), waited_ms: 90_000 },
         Reason::TurnLimit { limit: 1 },
         Reason::TokenLimit { limit: 1_234_567 },

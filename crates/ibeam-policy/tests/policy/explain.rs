@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use ibeam_policy::{Access, Policy, Rule, RuleList, VerdictExplanation};
+use ibeam_policy::{Access, Policy, Rule, RuleList, Verdict, VerdictExplanation};
 use ibeam_protocol::PermissionMode;
 
 fn explain(access: Access) -> VerdictExplanation {
@@ -81,6 +81,32 @@ fn what_is_allowed_already_needs_no_hint() {
     assert!(reason(&policy).contains("a person may allow it with"), "{}", reason(&policy));
     policy.sandboxed = true;
     assert_eq!(reason(&policy), "the command `make` is not covered by an allow rule");
+}
+
+/// The findings and the verdict never contradict each other: only the rule that allows a command applies to it.
+#[test]
+fn no_finding_contradicts_a_verdict_that_allows() {
+    let mut policy = Policy::new(PermissionMode::Default, PathBuf::from("/w"), PathBuf::from("/home/ann"));
+    policy.sandboxed = true;
+    for text in ["git push", "a b; eval \"$x\"", "make && ls"] {
+        let explained = policy.explain(&command(text));
+        assert_eq!(explained.verdict, Verdict::Allow { rule: "sandboxed".to_owned() }, "{text}");
+        for part in &explained.parts {
+            let rules: Vec<&str> = part.findings.iter().map(|finding| finding.rule.as_str()).collect();
+            assert_eq!(rules, ["sandboxed"], "{explained:?}");
+        }
+    }
+}
+
+/// A flag that would not help is not named.
+#[test]
+fn a_denied_command_has_no_hint_how_to_allow_it() {
+    let policy = Policy::new(PermissionMode::Plan, PathBuf::from("/w"), PathBuf::from("/home/ann"));
+    let explained = policy.explain(&command("npm i"));
+    assert!(matches!(explained.verdict, Verdict::Deny { .. }), "{explained:?}");
+    let reasons =
+        explained.parts.iter().flat_map(|part| &part.findings).map(|found| found.reason.to_string());
+    assert!(!reasons.collect::<String>().contains("a person may allow it"), "{explained:?}");
 }
 
 #[test]

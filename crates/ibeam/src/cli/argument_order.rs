@@ -1,7 +1,8 @@
 //! Reorders arguments for the parser: flags may come before or after the prompt or the command.
 //!
 //! A first word that names a command is the command unless `--print` is before it. A leading `agent` is dropped:
-//! clients of the Cursor CLI write it. `--resume ID` takes the next word unless it contains a space, as a prompt does.
+//! clients of the Cursor CLI write it. `--resume ID` and `--worktree NAME` take the next word unless it contains a space, as a
+//! prompt does.
 
 use std::ffi::{OsStr, OsString};
 
@@ -54,7 +55,7 @@ pub(super) fn reorder(known: &clap::Command, args: &[OsString], first_word: Firs
                 continue;
             }
             if words.is_empty() && !print && names_command(text) {
-                flags.extend(args.get(index..).unwrap_or_default().iter().cloned());
+                flags.extend(joined_values(known, args.get(index..).unwrap_or_default()));
                 return ReorderedArgs { args: flags, names_command: true, resumed: None };
             }
             words.push(arg.clone());
@@ -69,19 +70,13 @@ pub(super) fn reorder(known: &clap::Command, args: &[OsString], first_word: Firs
             flags.push(with_empty_value(text));
             continue;
         }
-        if text == "--resume" {
-            let value = rest.clone().next().and_then(|(_, next)| session_argument(next));
-            flags.push(match value {
-                Some(value) => {
-                    rest.next();
-                    format!("--resume={value}").into()
-                }
-                None => arg.clone(),
-            });
+        print |= is_print(known, text);
+        if let Some(joined) = rest.clone().next().and_then(|(_, next)| joined_value(known, text, next)) {
+            rest.next();
+            flags.push(joined);
             continue;
         }
         flags.push(arg.clone());
-        print |= is_print(known, text);
         if takes_next_argument(known, text)
             && let Some((_, value)) = rest.next()
         {
@@ -93,6 +88,50 @@ pub(super) fn reorder(known: &clap::Command, args: &[OsString], first_word: Firs
         flags.extend(words);
     }
     ReorderedArgs { args: flags, names_command: false, resumed }
+}
+
+/// Returns the arguments of a command, in which the words after flags with an optional value are joined to these.
+fn joined_values(known: &clap::Command, args: &[OsString]) -> Vec<OsString> {
+    let mut joined = Vec::new();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        if *arg == "--" {
+            joined.push(arg.clone());
+            joined.extend(rest.cloned());
+            break;
+        }
+        let value = rest.clone().next().zip(arg.to_str());
+        match value.and_then(|(next, flag)| joined_value(known, flag, next)) {
+            Some(value) => {
+                rest.next();
+                joined.push(value);
+            }
+            None => joined.push(arg.clone()),
+        }
+    }
+    joined
+}
+
+/// Returns `FLAG=VALUE` for a flag with an optional value and the word after it; `None` if the word is not its value.
+fn joined_value(known: &clap::Command, flag: &str, next: &OsStr) -> Option<OsString> {
+    let value = if flag == "--resume" {
+        session_argument(next)
+    } else if flag == "--worktree" || ends_with_letter(known, flag, 'w') {
+        one_word(next)
+    } else {
+        None
+    };
+    value.map(|value| format!("{flag}={value}").into())
+}
+
+/// Whether the argument is the letter of a flag, or several letters such as `-pw` with it at the end.
+fn ends_with_letter(known: &clap::Command, text: &str, letter: char) -> bool {
+    let takes_value = |found: char| {
+        known.get_arguments().any(|arg| arg.get_short() == Some(found) && arg.get_action().takes_values())
+    };
+    let letters = text.strip_prefix('-').and_then(|letters| letters.strip_suffix(letter));
+    // After a letter that takes a value comes that value.
+    letters.is_some_and(|before| !before.starts_with('-') && !before.chars().any(takes_value))
 }
 
 /// Returns the flag with a value that is refused as empty. A flag without any value has a meaning of its own, which a
@@ -143,8 +182,13 @@ fn names_command(word: &str) -> bool {
 /// line that a script may have read with it.
 fn session_argument(word: &OsStr) -> Option<&str> {
     let id = word.to_str()?.trim();
-    let is_id = !id.starts_with('-') && !id.is_empty() && !id.contains(char::is_whitespace);
-    (is_id || is_ordinal(id)).then_some(id)
+    one_word(word).or(is_ordinal(id).then_some(id))
+}
+
+/// Returns the word without the end of line that a script may have read with it; `None` for a flag and for text with spaces.
+fn one_word(word: &OsStr) -> Option<&str> {
+    let word = word.to_str()?.trim();
+    (!word.starts_with('-') && !word.is_empty() && !word.contains(char::is_whitespace)).then_some(word)
 }
 
 /// Whether the word is `-1`, `-2` … for the newest session, the one before …
@@ -163,7 +207,10 @@ fn takes_next_argument(known: &clap::Command, flag: &str) -> bool {
         };
         return known.get_arguments().find(named).is_some_and(takes_value);
     }
-    // `-fm MODEL`: the value is the next argument only when the flag that takes it is the last letter.
+    // `-fm MODEL`: the value is the next argument only when the flag that takes it is the last letter, and not in `-w=NAME`.
+    if flag.contains('=') {
+        return false;
+    }
     let mut letters = flag.chars().skip(1).peekable();
     while let Some(letter) = letters.next() {
         let arg = known.get_arguments().find(|arg| arg.get_short() == Some(letter));
@@ -215,6 +262,27 @@ mod tests {
         check("ibeam --wrong");
         check("ibeam --output-format wrong");
         check("ibeam --plan --mode wrong");
+    }
+
+    #[track_caller]
+    fn check_order(line: &[&str], expect: &[&str]) {
+        let args: Vec<OsString> = line.iter().map(Into::into).collect();
+        assert_eq!(reorder(&PromptLine::command(), &args, FirstWord::Command).args, expect, "{line:?}");
+    }
+
+    #[test]
+    fn the_word_after_a_flag_with_an_optional_value_is_its_value() {
+        check_order(&["-w", "fix-1", "do it"], &["-w=fix-1", "--", "do it"]);
+        check_order(&["--worktree", "fix-1", "-p", "do it"], &["--worktree=fix-1", "-p", "--", "do it"]);
+        check_order(&["-pw", "fix-1", "do", "it"], &["-pw=fix-1", "--", "do", "it"]);
+        check_order(&["-w", "-p", "do it"], &["-w", "-p", "--", "do it"]);
+        check_order(&["-w", "do it"], &["-w", "--", "do it"]);
+        check_order(&["-w=a", "b"], &["-w=a", "--", "b"]);
+        check_order(&["-mw", "b"], &["-mw", "--", "b"]);
+        check_order(&["--resume", "ab12", "go on"], &["--resume=ab12", "--", "go on"]);
+        check_order(&["resume", "-1", "-w", "a", "go on"], &["resume", "-1", "-w=a", "go on"]);
+        check_order(&["context", "--resume", "ab12", "x"], &["context", "--resume=ab12", "x"]);
+        check_order(&["resume", "-1", "--", "-w", "a"], &["resume", "-1", "--", "-w", "a"]);
     }
 
     #[test]

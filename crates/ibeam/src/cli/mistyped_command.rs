@@ -179,7 +179,7 @@ mod tests {
                 None
             }
             Err(ParseExit::Error(error)) => Some(format!("{error:?}")),
-            Err(ParseExit::Help(_) | ParseExit::Page(_) | ParseExit::MissingSubcommand { .. }) => {
+            Err(ParseExit::Help(_) | ParseExit::Page(_) | ParseExit::Incomplete { .. }) => {
                 panic!("{line:?}")
             }
         }

@@ -20,10 +20,35 @@ const GRANTING_FLAGS: &[&str] =
 /// Values of flags that allow a run more: of `--sandbox`.
 const GRANTING_VALUES: &[&str] = &["disabled"];
 
+/// The letters of other agents for flags that have no letter here, each with the flag.
+const FOREIGN_LETTERS: [(&str, &str); 3] =
+    [("-c", "--continue"), ("-r", "--resume ID"), ("-C", "--workspace DIR")];
+
+/// Returns the message for a letter that is a flag of other agents.
+fn foreign_letter(error: &Error) -> Option<Sentence> {
+    let Some(ContextValue::String(arg)) =
+        error.get(ContextKind::InvalidArg).filter(|_| error.kind() == ErrorKind::UnknownArgument)
+    else {
+        return None;
+    };
+    let (letter, flag) = FOREIGN_LETTERS.iter().find(|(letter, _)| arg == letter)?;
+    Some(sentence!("`{letter}` is not a flag of ibeam; use `{flag}`", letter, flag))
+}
+
+/// Whether the message of the error names what to write instead. Poor suggestions are dropped from the error.
+pub(super) fn has_remedy(error: &mut Error) -> bool {
+    drop_poor_suggestions(error);
+    let is_about_value = matches!(
+        error.kind(),
+        ErrorKind::InvalidValue | ErrorKind::ValueValidation | ErrorKind::ArgumentConflict
+    );
+    is_about_value || error.get(ContextKind::SuggestedArg).is_some() || foreign_letter(error).is_some()
+}
+
 /// Returns the message of `error` in one line, without clap's prefix, usage block and advice on `--help`.
 pub(super) fn message(mut error: Error) -> Sentence {
     drop_poor_suggestions(&mut error);
-    if let Some(sentence) = invalid_number(&error) {
+    if let Some(sentence) = foreign_letter(&error).or_else(|| invalid_number(&error)) {
         return sentence;
     }
     let text = error.render().to_string();
@@ -52,8 +77,27 @@ fn invalid_number(error: &Error) -> Option<Sentence> {
         ));
     }
     let detail = detail.to_string();
-    let (_, range) = detail.split_once(" is not in ")?;
-    Some(sentence!("invalid value '{value}' for '{arg}': it is not in {range}", value, arg, range))
+    let (low, high) = detail.split_once(" is not in ")?.1.split_once("..")?;
+    // A range that ends with the type has no end for people.
+    let high: Option<u32> = match high.strip_prefix('=') {
+        Some(last) => last.parse().ok(),
+        None => high.parse::<u32>().ok().and_then(|end| end.checked_sub(1)),
+    };
+    Some(match high.filter(|high| *high < u32::MAX) {
+        Some(high) => sentence!(
+            "invalid value '{value}' for '{arg}': it should be a whole number from {low} to {high}",
+            value,
+            arg,
+            low,
+            high
+        ),
+        None => sentence!(
+            "invalid value '{value}' for '{arg}': it should be a whole number of at least {low}",
+            value,
+            arg,
+            low
+        ),
+    })
 }
 
 /// Returns the message of the most frequent errors as a sentence that can be translated.
@@ -274,8 +318,26 @@ mod tests {
             ),
         ] {
             let args: Vec<_> = args.iter().map(Into::into).collect();
-            let Err(ParseExit::Error(error)) = parse(&args) else { panic!("{args:?} is understood") };
+            let Err(ParseExit::Error(error) | ParseExit::Incomplete { error, .. }) = parse(&args) else {
+                panic!("{args:?} is understood")
+            };
             assert_eq!(error.explain(&Catalogue::new(Locale::Es)).message, expect, "{args:?}");
+        }
+    }
+
+    #[test]
+    fn the_letters_of_other_agents_lead_to_the_flags() {
+        for (args, flag) in [
+            (&["-c"][..], "`--continue`"),
+            (&["-pc", "go on"], "`--continue`"),
+            (&["-r", "ab12", "go on"], "`--resume ID`"),
+            (&["-C", "/tmp", "-p", "x"], "`--workspace DIR`"),
+            (&["models", "-C", "/tmp"], "`--workspace DIR`"),
+        ] {
+            let args: Vec<_> = args.iter().map(Into::into).collect();
+            let Err(ParseExit::Error(error)) = parse(&args) else { panic!("{args:?} is understood") };
+            let message = error.explain(&Catalogue::new(Locale::En)).message;
+            assert!(message.ends_with(&format!("is not a flag of ibeam; use {flag}")), "{message}");
         }
     }
 

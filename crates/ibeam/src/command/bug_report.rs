@@ -28,7 +28,7 @@ use crate::cli_error::CliError;
 use crate::flags::ReportFormat;
 use crate::secret_mask::mask_secrets;
 
-/// Write a file with what a bug report needs, without keys
+/// Write a file with what a bug report needs, without keys (results of a fleet: `ibeam fleet report`)
 #[derive(Args, Clone, Debug)]
 #[command(
     after_help = "The file has what `about`, `doctor` and `config explain` print, and the newest session of this directory, shortened.\n\

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
 use ibeam_agent::app::BaseContext;
+use ibeam_output::decompress;
 use ibeam_protocol::{FailureCode, Sentence, sentence};
 use ibeam_wire::SchemaTarget;
 use serde_json::json;
@@ -36,10 +37,10 @@ impl SubCommand for ErrorsArgs {
     }
 }
 
-/// Print the JSON Schema of the output, or of the messages on stdin
+/// Print the JSON Schema of the output, or of the messages on stdin, or the types for a program that reads the output
 #[derive(Args, Clone, Debug)]
 pub(crate) struct SchemaArgs {
-    /// The format; `error` is the object of a failure, `input` a line of stdin [default: stream-json]
+    /// The format; `error` is the object of a failure, `input` a line of stdin, `ts` and `py` are types [default: stream-json]
     #[arg(long, value_enum)]
     format: Option<SchemaFormat>,
 }
@@ -58,11 +59,20 @@ pub(crate) enum SchemaFormat {
     Error,
     /// A line of stdin with `--input-format stream-json`
     Input,
+    /// The types of the output in TypeScript, of both contracts
+    Ts,
+    /// The types of the output in Python 3.11, of both contracts
+    Py,
 }
 
+/// The compressed files of `types/`.
+static TYPESCRIPT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ibeam.d.ts.deflate"));
+static PYTHON: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/ibeam_events.py.deflate"));
+
 impl SubCommand for SchemaArgs {
-    const FACTS: CommandFacts =
-        CommandFacts::new("schema").uses(&["contract"]).with_examples(&["ibeam schema --format error"]);
+    const FACTS: CommandFacts = CommandFacts::new("schema")
+        .uses(&["contract"])
+        .with_examples(&["ibeam schema --format error", "ibeam schema --format ts"]);
     const IS_OFFLINE: bool = true;
 
     fn execute_offline(&self, base: &BaseContext, call: Call<'_>) -> Result<ExitCode, CliError> {
@@ -135,6 +145,8 @@ fn schema(base: &BaseContext, format: SchemaFormat, stdout: &mut File) -> Result
         SchemaFormat::StreamJson => SchemaTarget::StreamJson,
         SchemaFormat::Error => SchemaTarget::Error,
         SchemaFormat::Input => SchemaTarget::Input,
+        SchemaFormat::Ts => return print_text(stdout, &decompress(TYPESCRIPT)),
+        SchemaFormat::Py => return print_text(stdout, &decompress(PYTHON)),
     };
     print_text(stdout, &format!("{:#}\n", ibeam_wire::schema(of, base.contract())))
 }

@@ -31,9 +31,7 @@ fn refused(args: &[&str], part: &str) {
             _ => panic!("{args:?}: {error:?}"),
         },
         Err(
-            ParseExit::Help(detail)
-            | ParseExit::Page(detail)
-            | ParseExit::MissingSubcommand { help: detail, .. },
+            ParseExit::Help(detail) | ParseExit::Page(detail) | ParseExit::Incomplete { help: detail, .. },
         ) => panic!("{args:?}: {detail}"),
         Ok(translated) => panic!("{args:?}: {translated:?}"),
     }

@@ -549,6 +549,17 @@ fn a_command_without_its_sub_command_prints_its_help() {
 }
 
 #[test]
+fn a_command_without_all_its_arguments_prints_its_help() {
+    for command in ["batch", "shim", "completions", "fleet report"] {
+        let output = Scene::new([]).ibeam_without_model(command.split(' ')).run();
+        assert_eq!((output.code, output.stdout.as_str()), (Some(2), ""), "{output}");
+        assert!(output.stderr.contains(&format!("Usage: ibeam {command}")), "{output}");
+        let hint = format!("hint: `ibeam {command} --help` lists its arguments and flags");
+        assert_eq!(output.stderr.lines().last(), Some(hint.as_str()), "{output}");
+    }
+}
+
+#[test]
 fn a_usage_error_refers_to_the_help_of_its_command() {
     let scene = Scene::new([]);
     for (args, command) in [
@@ -585,6 +596,13 @@ fn a_usage_error_refers_to_the_help_of_its_command() {
             .ends_with("hint: `ibeam help flags` lists the flags, `ibeam help commands` the commands\n"),
         "{output}"
     );
+    // Where the message says what to write, it is the only line.
+    for args in
+        [&["--heartbeet", "5"][..], &["--stdin", "never"], &["--timeout", "soon"], &["--effort", "some"]]
+    {
+        let output = scene.ibeam_without_model(["-p", "x"]).args(args).run();
+        assert_eq!((output.code, output.stderr.lines().count()), (Some(2), 1), "{output}");
+    }
     let output = scene.ibeam_without_model(["check", "--wrong", "--lang", "fr"]).run();
     assert!(output.stderr.contains("affiche ses arguments"), "{output}");
 }

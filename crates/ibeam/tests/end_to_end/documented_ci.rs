@@ -15,20 +15,26 @@ fn script() -> &'static str {
     script
 }
 
-/// Runs the script in the workspace of a scene. Returns its output and the content of a file that it wrote.
+/// Runs the script in the workspace of a scene, with a `sleep` that only notes its argument in the file `slept`. Returns its
+/// output and the content of a file of its results, which lie beside the workspace.
 fn run(scene: &Scene, key: Option<&str>, file: &str) -> (Output, String) {
     let programs = scene.workspace.outside().join("bin");
     std::fs::create_dir_all(&programs).unwrap();
     std::os::unix::fs::symlink(program_path(), programs.join("ibeam")).unwrap();
+    let slept = scene.workspace.outside().join("ibeam-results/slept");
+    let sleep = programs.join("sleep");
+    std::fs::write(&sleep, format!("#!/bin/sh\necho \"$1\" >>'{}'\n", slept.display())).unwrap();
+    std::fs::set_permissions(&sleep, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
     let root: &Path = scene.workspace.path();
     let mut command = Command::new("bash");
     command.args(["-c", script()]).current_dir(root).env_clear();
-    command.env("PATH", path).env("HOME", scene.workspace.home()).env("PAUSE", "0").stdin(Stdio::null());
+    command.env("PATH", path).env("HOME", scene.workspace.home()).stdin(Stdio::null());
     command.env("ANTHROPIC_BASE_URL", scene.server.url()).env("IBEAM_MODEL", "anthropic/claude-sonnet-4-5");
     command.env("LC_ALL", "C").envs(key.map(|key| ("ANTHROPIC_API_KEY", key)));
     let output = command.output().unwrap();
-    (output, std::fs::read_to_string(root.join(file)).unwrap())
+    let results = scene.workspace.outside().join("ibeam-results");
+    (output, std::fs::read_to_string(results.join(file)).unwrap())
 }
 
 fn scene(answers: Vec<Answer>) -> Scene {
@@ -46,6 +52,18 @@ fn the_script_succeeds_after_a_failure_that_can_be_retried() {
     assert!(stream.contains("The test was wrong."), "{stream}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("keeps contract 1"), "{output:?}");
     scene.server.assert_all_answers_sent();
+}
+
+#[test]
+fn the_script_waits_as_long_as_the_service_asks() {
+    let busy = r#"{"type":"error","error":{"type":"rate_limit_error","message":"busy"}}"#;
+    let limited = Answer::status(429, busy).header("retry-after", "7");
+    let scene = scene(vec![limited, Answer::status(529, busy), answer_text("done")]);
+    let (output, slept) = run(&scene, Some(KEY), "slept");
+    assert_eq!((output.status.code(), slept.as_str()), (Some(0), "7\n60\n"), "{output:?}");
+    let files = std::fs::read_dir(scene.workspace.path()).unwrap();
+    let names: Vec<_> = files.map(|entry| entry.unwrap().file_name()).collect();
+    assert!(!names.iter().any(|name| name.to_string_lossy().ends_with("json")), "{names:?}");
 }
 
 #[test]

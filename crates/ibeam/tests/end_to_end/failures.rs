@@ -203,6 +203,7 @@ fn without_any_model_the_error_names_how_to_get_one() {
     let output = scene.ibeam_without_model(["-p", "x"]).run();
     let is_embedded = cfg!(feature = "embedded");
     check_error_report(&output, if is_embedded { 21 } else { 20 });
+    assert!(output.stderr.starts_with("error: no key is set"), "{output}");
     let hint = if is_embedded { "ibeam setup" } else { "--model ollama/" };
     assert!(output.stderr.contains(hint) && output.stderr.contains("ibeam login"), "{output}");
 }
@@ -493,10 +494,61 @@ fn a_key_file_that_others_may_read_is_refused() {
     });
 }
 
+/// The workspace of a session is named to a user who resumes the session from another directory.
+#[test]
+fn a_session_of_another_directory_is_resumed_there() {
+    let scene = Scene::new([answer_text("one"), answer_text("two")]);
+    let id = scene.print::<&str>([]).run().succeeded().stream().session_id().to_owned();
+    let other = scene.workspace.outside().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    let resume = |directory: &std::path::Path| {
+        scene.ibeam(["resume", &id, "-p", "go on", "--workspace", directory.to_str().unwrap()]).run()
+    };
+    let refused = resume(&other);
+    check_error_report(&refused, 66);
+    let place = format!("belongs to the workspace `{}`", scene.workspace.path().display());
+    assert!(refused.stderr.contains(&place) && refused.stderr.contains("--workspace"), "{refused}");
+    resume(scene.workspace.path()).succeeded();
+}
+
+/// A wrong value of a flag is wrong usage, also where the value is JSON, and its message has no terms of a parser.
+#[test]
+fn a_json_value_of_a_flag_that_is_not_valid_is_wrong_usage() {
+    for args in [["--mcp-config", "{"], ["--mcp-config", "{\"mcpServers\": []}"], ["--json-schema", "{"]] {
+        let output = Scene::new([]).print(args).args(["--lang", "en"]).run();
+        check_error_report(&output, 2);
+        assert!(!output.stderr.contains("EOF") && !output.stderr.contains("invalid type"), "{output}");
+    }
+}
+
+/// A message is printed once, whatever reports it.
+#[test]
+fn an_error_file_that_cannot_be_written_is_one_line() {
+    let scene = Scene::new([]);
+    let path = scene.workspace.missing().join("error.json");
+    let output = scene.print(["--error-file", path.to_str().unwrap()]).run();
+    check_error_report(&output, 73);
+    assert!(output.stderr_lines("warning: ").is_empty(), "{output}");
+}
+
+/// A server on this machine that is not running is named, in place of an address that tells nobody anything.
+#[test]
+fn a_local_server_that_is_not_running_is_named() {
+    // No test starts a server at this address.
+    let scene =
+        Scene::new([]).with_workspace(Workspace::new().user_config("[retry]\nfirst_pause = \"1ms\"\n"));
+    let output = scene.ibeam_without_model(["-p", "x", "--model", "llamacpp/m"]).run();
+    if output.code == Some(26) {
+        check_error_report(&output, 26);
+        let line = output.stderr_lines("error: ").concat();
+        assert!(line.starts_with("error: llama.cpp server is not running at `127.0.0.1:8080`: "), "{output}");
+    }
+}
+
 /// The language of the configuration applies to failures too.
 #[test]
 fn a_failure_is_reported_in_the_configured_language() {
-    let english = "hint: `ibeam help flags` lists";
+    let english = "`--header` should be";
     let by_file = Workspace::new().user_config("lang = \"fr\"\n");
     for (workspace, variable) in [(by_file, ("LANG", "C")), (Workspace::new(), ("IBEAM_LANG", "ja"))] {
         let scene = Scene::new([]).with_workspace(workspace);

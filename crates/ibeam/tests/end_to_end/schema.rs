@@ -52,6 +52,16 @@ fn scene(end: impl IntoIterator<Item = Answer>) -> Scene {
     Scene::new(answers.into_iter().chain(end)).with_workspace(workspace)
 }
 
+/// A program without a checkout of the repository gets the types of its version.
+#[test]
+fn the_program_prints_the_published_types() {
+    let printed = |format: &str| {
+        Scene::new([]).ibeam_without_model(["schema", "--format", format]).run().succeeded().stdout
+    };
+    assert_eq!(printed("ts"), std::fs::read_to_string(root().join("types/ibeam.d.ts")).unwrap());
+    assert_eq!(printed("py"), std::fs::read_to_string(root().join("types/ibeam_events.py")).unwrap());
+}
+
 /// Returns the two refusals of a provider after which a run fails with exit code 20.
 fn refusal() -> [Answer; 2] {
     let refused = || Answer::error(401, "authentication_error", "no");

@@ -1,5 +1,6 @@
 //! `task`: the tool with which a model starts a sub-agent.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ibeam_core::{Access, PreparedCall, Tool, ToolInputError};
@@ -100,27 +101,7 @@ impl TaskTool {
 
 impl Tool for TaskTool {
     fn spec(&self) -> ToolSpec {
-        let mut description = include_str!("task.md").trim_end().to_owned();
-        let mut properties = json!({
-            "description": {"type": "string", "description": "the task in a few words"},
-            "prompt": {"type": "string"},
-            "readonly": {"type": "boolean"},
-            "model": {"type": "string"},
-            "resume": {"type": "string"},
-        });
-        if !self.host.agents.is_empty() {
-            description.push_str("\nSub-agents for `subagentType`:");
-            for (name, agent) in &self.host.agents {
-                description.push_str(&format!("\n- {name}: {}", agent.description));
-            }
-            if let Some(properties) = properties.as_object_mut() {
-                let names: Vec<_> = self.host.agents.keys().collect();
-                properties.insert("subagentType".to_owned(), json!({"type": "string", "enum": names}));
-            }
-        }
-        let parameters =
-            json!({"type": "object", "properties": properties, "required": ["description", "prompt"]});
-        ToolSpec { name: TASK_NAME.into(), description: description.into(), parameters: parameters.into() }
+        spec(&self.host.agents)
     }
 
     fn prepare(&self, arguments: &Value) -> Result<PreparedCall, ToolInputError> {
@@ -153,6 +134,31 @@ impl Tool for TaskTool {
         let id = arguments.get("agentId")?.as_str()?;
         Some(format!("the sub-agent worked in session {id}; `resume` with this id continues it"))
     }
+}
+
+/// Returns the tool with these definitions of sub-agents.
+pub(super) fn spec(agents: &BTreeMap<String, AgentDefinition>) -> ToolSpec {
+    let mut description = include_str!("task.md").trim_end().to_owned();
+    let mut properties = json!({
+        "description": {"type": "string", "description": "the task in a few words"},
+        "prompt": {"type": "string"},
+        "readonly": {"type": "boolean"},
+        "model": {"type": "string"},
+        "resume": {"type": "string"},
+    });
+    if !agents.is_empty() {
+        description.push_str("\nSub-agents for `subagentType`:");
+        for (name, agent) in agents {
+            description.push_str(&format!("\n- {name}: {}", agent.description));
+        }
+        if let Some(properties) = properties.as_object_mut() {
+            let names: Vec<_> = agents.keys().collect();
+            properties.insert("subagentType".to_owned(), json!({"type": "string", "enum": names}));
+        }
+    }
+    let parameters =
+        json!({"type": "object", "properties": properties, "required": ["description", "prompt"]});
+    ToolSpec { name: TASK_NAME.into(), description: description.into(), parameters: parameters.into() }
 }
 
 /// Returns an error about arguments, with an example of valid ones.

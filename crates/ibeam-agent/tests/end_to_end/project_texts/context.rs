@@ -42,6 +42,22 @@ fn the_context_lists_each_part_with_its_size() {
     assert_eq!(trusted["total"]["bytes"], sum);
 }
 
+/// The tool for sub-agents is one of those that a run sends, with the definitions that the workspace has.
+#[test]
+fn the_tool_for_sub_agents_is_listed() {
+    let workspace = Workspace::new()
+        .file(".ibeam/agents/reviewer.md", "---\nname: reviewer\ndescription: Reviews\n---\nReview.");
+    let scene = Scene::new([answer_text("done")]).with_workspace(workspace);
+    let context = json(&scene, &["--trust"]);
+    scene.print(["--trust"]).run().succeeded();
+    let offered = scene.server.requests()[0].body["tools"].clone();
+    let names = |tools: &Value| -> Vec<String> {
+        tools.as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert!(names(&offered).contains(&"task".to_owned()), "{offered}");
+    assert_eq!(names(&context["tools"]), names(&offered));
+}
+
 #[test]
 fn the_texts_are_those_that_a_run_sends() {
     for flags in [&["--trust"][..], &["--mode", "plan"]] {

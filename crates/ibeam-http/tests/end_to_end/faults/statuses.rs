@@ -25,6 +25,9 @@ fn f002_a_key_that_is_rejected_once_is_tried_once_more() {
     for (_, output) in expect_success_on_both_wires(FAST_RETRIES, || vec![rejected_key(), answer_text("ok")])
     {
         assert_eq!(retries(&output), 1, "{output}");
+        let warnings = output.stderr_lines("warning: ");
+        assert_eq!(warnings.len(), 1, "{output}");
+        assert!(!output.stderr.contains("in 0 s"), "{output}");
     }
 }
 
@@ -32,8 +35,11 @@ fn f002_a_key_that_is_rejected_once_is_tried_once_more() {
 fn f002_a_key_that_is_rejected_twice_is_an_error() {
     expect_failure_on_both_wires(20, FAST_RETRIES, || repeated(&rejected_key()));
     let scene = Scene::new(repeated(&rejected_key())).with_workspace(workspace_with_config(FAST_RETRIES));
-    scene.print::<&str>([]).run();
+    let output = scene.print::<&str>([]).run();
     assert_eq!(scene.server.requests().len(), 2);
+    // The error says everything that a line about the second attempt would say.
+    assert!(output.stderr.starts_with("error: "), "{output}");
+    assert_eq!(output.stderr.matches("refused the API key").count(), 1, "{output}");
 }
 
 /// The stored key is replaced while the run waits. The rejection of the old key changes nothing on disk.

@@ -143,10 +143,26 @@ fn an_export_that_cannot_work_is_an_error_before_the_run() {
     let missing = scene.workspace.missing().join("trace.json");
     let output = scene.print(["--trace-file", missing.to_str().unwrap()]).run();
     assert_eq!(output.code, Some(73), "{output}");
-    let output = scene.print(["--lang", "en"]).env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317").run();
-    assert_eq!(output.code, Some(2), "{output}");
-    assert!(output.stderr.contains("OTEL_EXPORTER_OTLP_ENDPOINT"), "{output}");
     assert_eq!(scene.ibeam(["ls"]).run().succeeded().stdout, "", "no session is left");
+}
+
+/// The variables are those of an environment, for many programs: none of them ends a run.
+#[test]
+fn a_variable_of_opentelemetry_that_cannot_work_is_one_warning_and_no_export() {
+    let common = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9");
+    for (variables, expect) in [
+        (&[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4317")][..], "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        (&[common, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")], "not over `grpc`"),
+        (&[common, ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "carrier-pigeon")], "not over `carrier-pigeon`"),
+        (&[common, ("OTEL_EXPORTER_OTLP_HEADERS", "a b=c")], "the header `a b` is invalid"),
+    ] {
+        let scene = Scene::new([answer_text("done")]);
+        let run = scene.print(["--lang", "en"]);
+        let run = variables.iter().fold(run, |run, (name, value)| run.env(name, value));
+        let output = run.run().succeeded();
+        assert!(output.stderr.starts_with("warning: no trace is sent: "), "{output}");
+        assert!(output.stderr.contains(expect) && output.stderr.lines().count() == 1, "{output}");
+    }
 }
 
 #[test]

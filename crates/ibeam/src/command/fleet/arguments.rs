@@ -276,7 +276,8 @@ pub(crate) enum FleetCommand {
         #[command(flatten)]
         queue: ReadQueueFlags,
     },
-    /// Show pass rates, cost, time and tokens per model and task, and failures by class
+    /// Show the results of a fleet: pass rates, cost, time and tokens per model and task, failures by class (a bug report: `ibeam
+    /// report`)
     Report {
         /// The directory of the fleet
         #[arg(value_name = "DIR")]
