@@ -23,6 +23,7 @@ pub use self::dialect_writer::DialectWriter;
 pub(crate) use self::host::{Host, SetModelReceiver, SetModelRequest};
 pub(crate) use self::host_hooks::HostHooks;
 use ibeam_agent::environment::variable;
+use ibeam_agent::run_options::ProgramConventions;
 
 /// Returns the failure of an argument or a message of another program.
 pub fn usage_error(detail: impl Into<Sentence>) -> Reason {
@@ -74,6 +75,14 @@ impl DialectOptions {
             ignored_arguments: Vec::new(),
             claude: ClaudeOptions::default(),
             codex: CodexOptions::default(),
+        }
+    }
+
+    /// Returns the conventions of the other program.
+    pub fn conventions(&self) -> ProgramConventions {
+        match self.is_claude() {
+            true => ProgramConventions { provider: Some("anthropic"), accepts_unknown_prices: true },
+            false => ProgramConventions::default(),
         }
     }
 
