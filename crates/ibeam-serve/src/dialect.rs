@@ -9,6 +9,7 @@ mod host_hooks;
 mod host_mcp;
 mod partial_messages;
 mod run_facts;
+mod session_servers;
 
 use std::borrow::Cow;
 
@@ -22,6 +23,7 @@ pub(crate) use self::control_protocol::HostAdditions;
 pub use self::dialect_writer::DialectWriter;
 pub(crate) use self::host::{Host, SetModelReceiver, SetModelRequest};
 pub(crate) use self::host_hooks::HostHooks;
+pub(crate) use self::session_servers::SessionServers;
 use ibeam_agent::environment::variable;
 use ibeam_agent::run_options::ProgramConventions;
 
