@@ -1,4 +1,4 @@
-"""Drives a program that starts `claude` or `codex` from PATH. Usage: drive.py NAME WORKSPACE; the model's script is in programs.rs.
+"""Drives a program that starts `claude` or `codex` from PATH. Usage: drive.py NAME WORKSPACE; the model's script is in dialect_programs.rs.
 
 Each function yields the texts that the program has parsed, and the ids of their sessions where it exposes them.
 """

@@ -4,7 +4,7 @@
 //! bundles. A script of `clients/sdks` uses the SDK with a scripted model and checks its results. This module checks the
 //! requests to the model.
 
-mod programs;
+mod dialect_programs;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -45,7 +45,7 @@ pub(crate) fn run(root: &Path, program: &ProgramOption) -> Result<(), SuiteError
             let (name, version) = pin.rsplit_once(separator).unwrap_or((pin, ""));
             format!("{registry} `{name}` {version}")
         }));
-        programs::run(root, context, result)
+        dialect_programs::run(root, context, result)
     })
 }
 

@@ -2,11 +2,10 @@
 //!
 //! They start with the session, or before the next run. The servers of the configuration and of `initialize` stay.
 
+use ibeam_agent::claude_call_form::value_at;
 use ibeam_agent::mcp::{ServerDeclaration, server_from_json};
 use ibeam_agent::run::run_session::ServerChange;
 use serde_json::{Map, Value, json};
-
-use super::control_protocol::value_at;
 
 /// The servers of the last request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
