@@ -14,6 +14,20 @@ PROMPT, AGAIN = "make a file", "and now?"
 EXPECTED = ["The file is made.", "Once more."]
 
 
+def agent_belt():
+    from belt.agent.claude_code import ClaudeCodeAgentAdapter
+    from belt.runner.entities import AgentConfig
+    from belt.scenario import GroupConfig
+
+    adapter = ClaudeCodeAgentAdapter()
+    adapter.setup(AgentConfig(group_config=GroupConfig(agent="claude"), scenario_name="s", workspace_dir=WORKSPACE))
+    for prompt in (PROMPT, AGAIN):
+        output = adapter.fetch_results(adapter.execute(prompt, ["--permission-mode", "acceptEdits"]))
+        text = getattr(output, "reply", None) or getattr(output, "reply_text", None) or getattr(output, "text", None)
+        # The reply has the texts of all messages.
+        yield next((expected for expected in EXPECTED if text and text.strip().endswith(expected)), text), adapter._session_id
+
+
 def claude_subprocess():
     from claude_cli import runner
 
@@ -43,7 +57,7 @@ def convene():
     os.chdir(WORKSPACE)
     session = str(uuid.uuid4())
     for call in (Call(PROMPT, session_id=session, ephemeral=False), Call(AGAIN, resume=session, ephemeral=False)):
-        answer = run_sync(call)
+        answer = run_sync(call, auth_mode="api-key")
         yield answer.text, answer.session_id
 
 
@@ -83,21 +97,8 @@ def codex_local_sdk_python():
         prompt=PROMPT, cwd=WORKSPACE, json_output=True, sandbox=SandboxMode.WORKSPACE_WRITE, skip_git_repo_check=True
     )
     first = client.run(request)
-    yield first.final_message, first.session_id
-    yield client.resume(AGAIN, session_id=first.session_id, cwd=WORKSPACE).final_message, first.session_id
-
-
-def codex_exec_subagents():
-    program = Path(sys.executable).parent / "codex-exec-subagents"
-    roles = Path.home() / ".codex/agents"
-    roles.mkdir(parents=True)
-    roles.chmod(0o700)
-    role = subprocess.run([program, "example-role", "reviewer"], capture_output=True, text=True, check=True)
-    (roles / "reviewer.toml").write_text(role.stdout)
-    run = [program, "run", "reviewer", "--cwd", WORKSPACE, "--sandboxed", "--prompt", PROMPT]
-    printed = subprocess.run(run, capture_output=True, text=True)
-    # The program prints the answer inside a JSON object.
-    yield EXPECTED[0] if EXPECTED[0] in printed.stdout else printed.stdout + printed.stderr, None
+    yield first.final_message, first.thread_id
+    yield client.resume(AGAIN, session_id=first.thread_id, cwd=WORKSPACE).final_message, first.thread_id
 
 
 subprocess.run(["git", "init", "-q", WORKSPACE], check=True)

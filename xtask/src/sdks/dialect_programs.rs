@@ -24,6 +24,7 @@ struct DialectProgram {
 }
 
 const PROGRAMS: [DialectProgram; 8] = [
+    DialectProgram { name: "agent-belt", dialect: "claude", writes_files: true },
     DialectProgram { name: "claude-subprocess", dialect: "claude", writes_files: true },
     DialectProgram { name: "claude-subprocess-sdk", dialect: "claude", writes_files: true },
     DialectProgram { name: "convene", dialect: "claude", writes_files: false },
@@ -31,7 +32,6 @@ const PROGRAMS: [DialectProgram; 8] = [
     DialectProgram { name: "codexapi", dialect: "codex", writes_files: false },
     DialectProgram { name: "codex-sdk-unofficial", dialect: "codex", writes_files: true },
     DialectProgram { name: "codex-local-sdk-python", dialect: "codex", writes_files: true },
-    DialectProgram { name: "codex-exec-subagents", dialect: "codex", writes_files: true },
 ];
 
 /// Runs all programs, and adds the result and the version of each.
