@@ -54,10 +54,14 @@ def convene():
 
     from convene.runtime import Call, run_sync
 
+    # It starts `claude` without the variables of the key.
+    claude = Path(shutil.which("claude"))
+    settings = " ".join(f"{name}={os.environ[name]}" for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"))
+    claude.write_text(claude.read_text().replace("exec ", f"export {settings}\nexec ", 1))
     os.chdir(WORKSPACE)
     session = str(uuid.uuid4())
     for call in (Call(PROMPT, session_id=session, ephemeral=False), Call(AGAIN, resume=session, ephemeral=False)):
-        answer = run_sync(call, auth_mode="api-key")
+        answer = run_sync(call)
         yield answer.text, answer.session_id
 
 
