@@ -452,8 +452,8 @@ export interface InputBlock {
 export interface InputMessage {
   /** The author of the message. (since 0.1.0) */
   role: "user";
-  /** The blocks of the message; at least one has a text that is not blank. (since 0.1.0) */
-  content: Array<InputBlock>;
+  /** The blocks of the message; at least one has a text that is not blank. A string is a block of text. (since 0.1.0) */
+  content: string | Array<InputBlock>;
 }
 
 /** The options of a message. */

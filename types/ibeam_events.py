@@ -588,8 +588,8 @@ class InputMessage(TypedDict):
     role: Literal["user"]
     """The author of the message. (since 0.1.0)"""
 
-    content: list["InputBlock"]
-    """The blocks of the message; at least one has a text that is not blank. (since 0.1.0)"""
+    content: Union[str, list["InputBlock"]]
+    """The blocks of the message; at least one has a text that is not blank. A string is a block of text. (since 0.1.0)"""
 
 
 class InputOptions(TypedDict):

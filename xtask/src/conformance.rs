@@ -112,9 +112,10 @@ const SUITES: &[Suite] = &[
     },
     Suite {
         name: "sdks",
-        title: "SDKs of Claude Code and Codex",
+        title: "SDKs of Claude Code and Codex, and programs that start them",
         about: "The unmodified SDKs start this program in its [dialects](dialects.md). A script of each SDK checks sessions, \
-                permissions, hooks, tools of the host, interrupts and failures.",
+                permissions, hooks, tools of the host, interrupts and failures. Eight programs of others that start `claude` \
+                or `codex` get the scripted answers in one session.",
         source: Source::Subcommand("sdks"),
     },
     Suite {

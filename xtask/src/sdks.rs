@@ -4,6 +4,8 @@
 //! bundles. A script of `clients/sdks` uses the SDK with a scripted model and checks its results. This module checks the
 //! requests to the model.
 
+mod dialect_programs;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,9 +19,9 @@ use crate::interpreter::find_python;
 use crate::suite::{ProgramOption, SuiteContext, SuiteError};
 
 /// The SDK of Claude Code for Python, built from source, since the wheel contains a program of 160 MB.
-const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.187";
+const CLAUDE_PYTHON: &str = "claude-agent-sdk==0.2.189";
 /// The SDK of Claude Code for Node, installed without optional dependencies, which contain programs.
-const CLAUDE_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.330";
+const CLAUDE_NODE: &str = "@anthropic-ai/claude-agent-sdk@0.3.333";
 /// The SDK of Codex for Node.
 const CODEX: &str = "@openai/codex-sdk@0.163.0";
 
@@ -43,7 +45,7 @@ pub(crate) fn run(root: &Path, program: &ProgramOption) -> Result<(), SuiteError
             let (name, version) = pin.rsplit_once(separator).unwrap_or((pin, ""));
             format!("{registry} `{name}` {version}")
         }));
-        Ok(())
+        dialect_programs::run(root, context, result)
     })
 }
 

@@ -3,10 +3,10 @@
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
     AgentAuthCapabilities, AgentCapabilities, AuthMethod, AuthMethodAgent, AuthMethodTerminal,
-    ClientCapabilities, ElicitationCapabilities, Implementation, InitializeResponse, LogoutCapabilities,
-    McpCapabilities, PromptCapabilities, SessionAdditionalDirectoriesCapabilities, SessionCapabilities,
-    SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities, SessionResumeCapabilities,
-    StopReason,
+    ClientCapabilities, ElicitationCapabilities, Implementation, InitializeRequest, InitializeResponse,
+    LogoutCapabilities, McpCapabilities, PromptCapabilities, SessionAdditionalDirectoriesCapabilities,
+    SessionCapabilities, SessionCloseCapabilities, SessionDeleteCapabilities, SessionListCapabilities,
+    SessionResumeCapabilities, StopReason,
 };
 use ibeam_output::{Catalogue, EditorLine};
 use ibeam_protocol::{Reason, RunOutcome};
@@ -54,6 +54,17 @@ impl ClientFeatures {
     pub fn has_files(self) -> bool {
         self.reads_files || self.writes_files
     }
+}
+
+/// Reads the parameters of `initialize`. Some clients write the version of the protocol as a string.
+///
+/// # Errors
+/// The parameters are not valid.
+pub fn parse_initialize(mut params: Value) -> Result<InitializeRequest, serde_json::Error> {
+    if let Some(version @ Value::String(_)) = params.get_mut("protocolVersion") {
+        *version = serde_json::to_value(ProtocolVersion::LATEST)?;
+    }
+    serde_json::from_value(params)
 }
 
 /// Returns the response to `initialize` for a client with these features; `version` is that of the program.
@@ -107,5 +118,22 @@ pub fn stop_reason(outcome: &RunOutcome) -> Option<StopReason> {
         Reason::TurnLimit { .. } | Reason::ToolCallLimit { .. } => Some(StopReason::MaxTurnRequests),
         Reason::TokenLimit { .. } | Reason::OutputLimit => Some(StopReason::MaxTokens),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_version_of_a_client_is_a_number_or_a_string() {
+        for version in [json!(1), json!("1"), json!("0.4.2")] {
+            assert!(parse_initialize(json!({ "protocolVersion": version })).is_ok(), "{version}");
+        }
+        for params in [json!({}), json!({ "protocolVersion": [] }), json!([])] {
+            assert!(parse_initialize(params.clone()).is_err(), "{params}");
+        }
     }
 }

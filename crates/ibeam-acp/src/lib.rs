@@ -15,7 +15,9 @@ mod tool_call;
 
 pub use agent_client_protocol_schema::v1 as schema;
 pub use approval::{PermissionAnswer, QuestionView, permission_request};
-pub use client::{AUTH_METHODS, ClientFeatures, TERMINAL_METHOD, initialize_response, stop_reason};
+pub use client::{
+    AUTH_METHODS, ClientFeatures, TERMINAL_METHOD, initialize_response, parse_initialize, stop_reason,
+};
 pub use config_options::{
     EFFORT_OPTION, MODE_OPTION, MODEL_OPTION, ModelOption, SessionSettings, config_options, mode_name,
     mode_state, parse_mode,

@@ -33,7 +33,8 @@ use tokio::io::DuplexStream;
 use crate::app::AppContext;
 use crate::programs::Programs;
 pub use declaration::{
-    ServerDeclaration, ServerDeclarations, ServerTransport, check_files, declaration_errors, declared_servers,
+    ServerDeclaration, ServerDeclarations, ServerTransport, check_files, declaration_errors,
+    declared_servers, server_from_json,
 };
 pub use login::{TerminalUser, login_file};
 pub(crate) use secret_files::secret_files;
@@ -284,6 +285,25 @@ impl McpServers {
     /// Returns a tool of a running server; in a read-only mode, only one that reads.
     pub(crate) fn find_tool(&self, server: &str, tool: &str, mode: PermissionMode) -> Option<Arc<dyn Tool>> {
         ibeam_mcp::find_tool(&self.running, server, tool, is_read_only(mode))
+    }
+
+    /// Ends the servers with these names.
+    pub(crate) async fn remove(&mut self, names: &[String]) {
+        let is_removed = |name: &str| names.iter().any(|removed| removed == name);
+        let ending: Vec<_> = self.running.extract_if(.., |server| is_removed(server.name())).collect();
+        join_all(ending.iter().map(|server| server.shut_down(GRACE))).await;
+        self.statuses.retain(|server| !is_removed(&server.name));
+        self.unapproved.retain(|(server, _)| !is_removed(server));
+    }
+
+    /// Adds the servers of `other`.
+    pub(crate) fn merge(&mut self, other: Self) {
+        let Self { running, of_project, statuses, unapproved, notices } = other;
+        self.running.extend(running);
+        self.of_project.extend(of_project);
+        self.statuses.extend(statuses);
+        self.unapproved.extend(unapproved);
+        self.notices.extend(notices);
     }
 
     /// Ends every server and everything that it started, within `timeout`.

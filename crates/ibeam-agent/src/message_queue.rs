@@ -21,6 +21,16 @@ pub struct QueuedMessage {
     pub prompt: UserPrompt,
     pub(crate) stop: Stop,
     delivery: Delivery,
+    /// The reason why there is no prompt. Such a message has no turn.
+    pub unread: Option<UnreadMessage>,
+}
+
+/// A message that could not be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UnreadMessage {
+    pub reason: Reason,
+    /// Whether it is a prompt, so that the program waits for an answer.
+    pub is_prompt: bool,
 }
 
 /// The messages that wait, and the turn that runs.
@@ -48,7 +58,16 @@ impl MessageQueue {
     pub fn push(&self, prompt: UserPrompt, delivery: Delivery) {
         let mut state = self.lock();
         state.bytes += size_of_prompt(&prompt);
-        state.waiting.push_back(QueuedMessage { prompt, stop: Stop::default(), delivery });
+        let stop = Stop::default();
+        state.waiting.push_back(QueuedMessage { prompt, stop, delivery, unread: None });
+        self.arrived.notify_one();
+    }
+
+    /// Adds a message that could not be read.
+    pub fn push_unread(&self, unread: UnreadMessage) {
+        let (prompt, stop) = (UserPrompt::default(), Stop::default());
+        let message = QueuedMessage { prompt, stop, delivery: Delivery::Queue, unread: Some(unread) };
+        self.lock().waiting.push_back(message);
         self.arrived.notify_one();
     }
 
@@ -91,19 +110,22 @@ impl MessageQueue {
     }
 
     /// Records the end of the running turn. The steering messages that came too late for it get turns of their own.
-    pub(crate) fn finish_turn(&self) {
+    pub fn finish_turn(&self) {
         let mut state = self.lock();
         state.running = None;
         state.waiting.iter_mut().for_each(|message| message.delivery = Delivery::Queue);
     }
 
-    /// Ends the running turn, or else the turn of the first waiting message as soon as it starts.
-    pub fn interrupt(&self) {
+    /// Ends the running turn, or else the turn of the first waiting message as soon as it starts. Returns whether there is
+    /// one.
+    pub fn interrupt(&self) -> bool {
         let state = self.lock();
-        let waiting = state.waiting.front().map(|message| &message.stop);
-        if let Some(stop) = state.running.as_ref().or(waiting) {
-            stop.request(Reason::Signalled(Signal::Int));
-        }
+        let waiting = state.waiting.iter().find(|message| message.unread.is_none());
+        let Some(stop) = state.running.as_ref().or(waiting.map(|message| &message.stop)) else {
+            return false;
+        };
+        stop.request(Reason::Signalled(Signal::Int));
+        true
     }
 
     fn lock(&self) -> MutexGuard<'_, QueueState> {

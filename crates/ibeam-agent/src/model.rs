@@ -262,6 +262,13 @@ fn choose_by_name(app: &AppContext, name: &str, origin: Sentence) -> Result<Mode
     if let Some(reason) = untrusted_setting_error(&app.base.config, &name) {
         return Err(reason);
     }
+    let is_bare = maker.is_none() && !name.contains('/');
+    if let Some(usual) = app.base.options.conventions.provider.filter(|_| is_bare)
+        && let Some(provider) = ConfiguredProvider::find(app, usual)?.filter(ConfiguredProvider::has_key)
+    {
+        reject_misspelt_provider(app, &name, &provider)?;
+        return remote_model(app, provider, &name, origin);
+    }
     if let Some(provider) = ConfiguredProvider::only_usable(app)? {
         reject_misspelt_provider(app, &name, &provider)?;
         // The service of another maker does not have the model: the prompt must not go there.

@@ -130,6 +130,8 @@ pub struct RunOptions {
     pub lang: Option<String>,
     /// Whether the text format shows the path or command of each action.
     pub verbose: bool,
+    /// The conventions of the program whose command line started the run.
+    pub conventions: ProgramConventions,
     /// The version of the output contract.
     pub contract: Option<String>,
     /// The file for what the program does and when.
@@ -138,6 +140,15 @@ pub struct RunOptions {
     pub trace_file: Option<PathBuf>,
     /// The seconds between two lines on stderr while the run lasts.
     pub heartbeat: Option<u64>,
+}
+
+/// The conventions of a program, where they differ from those of ibeam.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProgramConventions {
+    /// The provider of a model name that names none, if it has a key.
+    pub provider: Option<&'static str>,
+    /// Whether a run with a limited cost starts although the price of its model is not known.
+    pub accepts_unknown_prices: bool,
 }
 
 /// The kind of work of a run. Without permission for everything, [`Self::Agent`] asks or refuses where policy says so.

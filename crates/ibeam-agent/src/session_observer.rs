@@ -7,6 +7,8 @@ use crate::slash_commands::slash_command::SlashCommand;
 pub struct ModelLimits {
     pub context_window: Option<u64>,
     pub max_output_tokens: Option<u64>,
+    /// Whether the cost of the run is limited and the price of the model is not known.
+    pub lacks_price: bool,
 }
 
 /// A receiver of facts about the sessions of a process that no event has.

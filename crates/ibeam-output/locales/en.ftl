@@ -429,6 +429,7 @@ notice-default-model-replaced = the service does not offer the default model `{ 
 unused-key = `${ $variable }` is set, but this version cannot use a key of { $service } directly: reach its models through OpenRouter (`ibeam login openrouter`), or, if it has a Chat Completions API, set `base_url` and `key_variable` in `[providers.NAME]`
 notice-stdin-ignored = stdin sent nothing within { $seconds } s and was ignored; `--stdin ignore` skips the wait
 notice-arguments-ignored = these arguments of `{ $dialect }` have no equivalent in ibeam and were ignored: { $arguments }
+notice-budget-not-enforced = the limit of the cost is not enforced: the price of `{ $model }` is not known; set `models.prices."{ $model }" = "IN/OUT"` in dollars for a million tokens
 notice-session-gaps = { $count ->
         [one] the journal of this session lacks, repeats or moves events in { $count } place: the conversation may be incomplete; `ibeam sessions check` reports on it
        *[other] the journal of this session lacks, repeats or moves events in { $count } places: the conversation may be incomplete; `ibeam sessions check` reports on it

@@ -425,6 +425,7 @@ notice-default-model-replaced = el servicio no ofrece el modelo predeterminado `
 unused-key = `${ $variable }` está definida, pero esta versión no puede usar directamente una clave de { $service }: usa sus modelos a través de OpenRouter (`ibeam login openrouter`) o, si tiene una API de Chat Completions, define `base_url` y `key_variable` en `[providers.NAME]`
 notice-stdin-ignored = stdin no envió nada en { $seconds } s y se ignoró; `--stdin ignore` evita la espera
 notice-arguments-ignored = estos argumentos de `{ $dialect }` no tienen equivalente en ibeam y se ignoraron: { $arguments }
+notice-budget-not-enforced = el límite del coste no se aplica: no se conoce el precio de `{ $model }`; define `models.prices."{ $model }" = "IN/OUT"` en dólares por un millón de tokens
 notice-session-gaps = { $count ->
         [one] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugar: la conversación puede estar incompleta; `ibeam sessions check` informa de ello
        *[other] al diario de esta sesión le faltan, se le repiten o se le movieron eventos en { $count } lugares: la conversación puede estar incompleta; `ibeam sessions check` informa de ello

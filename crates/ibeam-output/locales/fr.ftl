@@ -425,6 +425,7 @@ notice-default-model-replaced = le service n'offre pas le modèle par défaut `{
 unused-key = `${ $variable }` est définie, mais cette version ne peut pas utiliser directement une clé de { $service } : passez par OpenRouter pour ses modèles (`ibeam login openrouter`) ou, s'il a une API Chat Completions, définissez `base_url` et `key_variable` dans `[providers.NAME]`
 notice-stdin-ignored = stdin n'a rien envoyé en { $seconds } s et a été ignoré ; `--stdin ignore` évite l'attente
 notice-arguments-ignored = ces arguments de `{ $dialect }` n'ont pas d'équivalent dans ibeam et ont été ignorés : { $arguments }
+notice-budget-not-enforced = la limite du coût n'est pas appliquée : le prix de `{ $model }` n'est pas connu ; définissez `models.prices."{ $model }" = "IN/OUT"` en dollars pour un million de tokens
 notice-session-gaps = { $count ->
         [one] des événements manquent, se répètent ou sont déplacés à { $count } endroit du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails
        *[other] des événements manquent, se répètent ou sont déplacés à { $count } endroits du journal de cette session : la conversation peut être incomplète ; `ibeam sessions check` donne les détails

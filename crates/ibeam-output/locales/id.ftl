@@ -386,6 +386,7 @@ notice-default-model-replaced = layanan tidak menawarkan model bawaan `{ $from }
 unused-key = `${ $variable }` sudah diatur, tetapi versi ini belum dapat memakai kunci { $service } secara langsung: pakai modelnya lewat OpenRouter (`ibeam login openrouter`), atau, jika layanan itu memiliki API Chat Completions, atur `base_url` dan `key_variable` di `[providers.NAME]`
 notice-stdin-ignored = stdin tidak mengirim apa pun dalam { $seconds } dtk dan diabaikan; `--stdin ignore` melewati penantian
 notice-arguments-ignored = argumen `{ $dialect }` ini tidak ada padanannya di ibeam dan diabaikan: { $arguments }
+notice-budget-not-enforced = batas biaya tidak diterapkan: harga `{ $model }` tidak diketahui; atur `models.prices."{ $model }" = "IN/OUT"` dalam dolar per satu juta token
 notice-session-gaps = di { $count } tempat, jurnal sesi ini kehilangan, mengulang atau memindahkan peristiwa: percakapan mungkin tidak lengkap; `ibeam sessions check` melaporkannya
 notice-session-lease-file = sistem file sesi ini tidak dapat mengunci file; `{ $path }` melindungi sesi dari penulis kedua selama proses ini berjalan
 notice-session-unsynced = run tidak lagi menunggu disk; sesi yang dilanjutkan mungkin kehilangan catatan terakhirnya

@@ -386,6 +386,7 @@ notice-default-model-replaced = 既定のモデル `{ $from }` はこのサー�
 unused-key = `${ $variable }` は設定されていますが、このバージョンでは { $service } のキーを直接使えません。OpenRouter 経由でモデルを使うか (`ibeam login openrouter`)、Chat Completions に対応していれば `[providers.NAME]` に `base_url` と `key_variable` を設定してください
 notice-stdin-ignored = stdin から { $seconds } 秒間何も届かなかったため無視しました。`--stdin ignore` で待ち時間を省けます
 notice-arguments-ignored = `{ $dialect }` の次の引数に相当するものが ibeam にないため、無視しました: { $arguments }
+notice-budget-not-enforced = 費用の上限は適用されません: `{ $model }` の価格が不明です。100 万トークンあたりのドルで `models.prices."{ $model }" = "IN/OUT"` を設定してください
 notice-session-gaps = このセッションのジャーナルには、イベントの欠落・重複・順序違いが { $count } か所あります。会話が不完全な可能性があります。詳細は `ibeam sessions check` で確認できます
 notice-session-lease-file = このセッションのファイルシステムはファイルをロックできません。この実行の間、`{ $path }` が別の書き込みからセッションを守ります
 notice-session-unsynced = ディスクの応答を待たずに実行を終了しました。再開したセッションには最後の記録が欠けている場合があります

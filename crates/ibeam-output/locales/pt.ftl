@@ -425,6 +425,7 @@ notice-default-model-replaced = o serviço não oferece o modelo padrão `{ $fro
 unused-key = `${ $variable }` está definida, mas esta versão não consegue usar diretamente uma chave de { $service }: use os modelos pelo OpenRouter (`ibeam login openrouter`) ou, se ele tem uma API de Chat Completions, defina `base_url` e `key_variable` em `[providers.NAME]`
 notice-stdin-ignored = stdin não enviou nada em { $seconds } s e foi ignorado; `--stdin ignore` evita a espera
 notice-arguments-ignored = estes argumentos de `{ $dialect }` não têm equivalente no ibeam e foram ignorados: { $arguments }
+notice-budget-not-enforced = o limite do custo não é aplicado: o preço de `{ $model }` não é conhecido; defina `models.prices."{ $model }" = "IN/OUT"` em dólares por um milhão de tokens
 notice-session-gaps = { $count ->
         [one] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugar: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes
        *[other] no diário desta sessão faltam, repetem-se ou estão fora de lugar eventos em { $count } lugares: a conversa pode estar incompleta; `ibeam sessions check` mostra os detalhes

@@ -56,6 +56,11 @@ pub enum Notice {
         /// The arguments, separated by commas.
         arguments: String,
     },
+    /// The limit of the cost has no effect, because no price of the model is known.
+    BudgetNotEnforced {
+        /// The model.
+        model: String,
+    },
     /// The run ended before the disk had confirmed the last records of the session.
     SessionUnsynced,
     /// Events of the resumed session are missing, repeated or in the wrong order.
@@ -486,6 +491,7 @@ impl Notice {
             | Self::FallbackUnusable { .. }
             | Self::StdinIgnored { .. }
             | Self::ArgumentsIgnored { .. }
+            | Self::BudgetNotEnforced { .. }
             | Self::SessionUnsynced
             | Self::SessionGaps { .. }
             | Self::SessionLeaseFile { .. }

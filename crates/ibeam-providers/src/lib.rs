@@ -69,8 +69,8 @@ pub use ibeam_http::{ProxyServer, Secret, framing, sse};
 pub use keys::{KeyReader, KeyRequest};
 pub use listed_model::{Lifecycle, ListedFacts, ListedModel, ListedPrices, ListedThinkingForm};
 pub use model_table::{
-    Abilities, KnownModel, TABLE_DATE, find_model, known_model, known_models, maker_of, model_label,
-    models_of, newest_of_family, retired_model, traits_of,
+    Abilities, KnownModel, TABLE_DATE, family_prices, find_model, known_model, known_models, maker_of,
+    model_label, models_of, newest_of_family, retired_model, traits_of,
 };
 pub use model_thinking::{EffortSet, ModelThinking, ThinkingForm, ThinkingOff};
 pub use model_traits::{CacheForm, InstructionRole, ModelTraits, SchemaForm};

@@ -10,6 +10,8 @@ mod row;
 
 use std::sync::{Mutex, PoisonError};
 
+use ibeam_core::Prices;
+
 pub use self::blocks::TABLE_DATE;
 pub use self::row::{Abilities, KnownModel, ModelWire, RetiredModel};
 use crate::model_name::{bare_name, without_date, without_region, without_tag};
@@ -115,6 +117,13 @@ pub fn maker_of(id: &str) -> Option<&'static str> {
 /// Returns the newest current model of a family, such as `claude-sonnet`, that is not retired on `today`.
 pub fn newest_of_family(provider: &str, family: &str, today: &str) -> Option<KnownModel> {
     families::newest_of(provider, family, today)
+}
+
+/// Returns the prices of the newest model of the family of a model, at the maker of the family.
+///
+/// They are an estimate for a model about which nothing else is known, also for one that its maker has retired.
+pub fn family_prices(id: &str) -> Option<Prices> {
+    families::newest_relative(maker_of(id)?, bare_name(id))?.0.prices
 }
 
 /// Returns the display name of a model at a provider, or its id if the model is unknown.

@@ -23,20 +23,21 @@ use std::time::Duration;
 use ibeam_acp::schema::{
     AuthenticateRequest, AuthenticateResponse, CancelNotification, CancelRequestNotification,
     CloseSessionRequest, CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse,
-    InitializeRequest, ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LogoutResponse,
-    McpServer, NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionInfo,
-    SetSessionConfigOptionRequest, SetSessionModeRequest,
+    ListSessionsRequest, ListSessionsResponse, LoadSessionRequest, LogoutResponse, McpServer,
+    NewSessionRequest, PromptRequest, ResumeSessionRequest, SessionInfo, SetSessionConfigOptionRequest,
+    SetSessionModeRequest,
 };
 use ibeam_acp::{
-    AUTH_METHODS, ClientFeatures, RESOURCE_NOT_FOUND, TERMINAL_METHOD, initialize_response, title_of,
+    AUTH_METHODS, ClientFeatures, RESOURCE_NOT_FOUND, TERMINAL_METHOD, initialize_response, parse_initialize,
+    title_of,
 };
 use ibeam_config::Credentials;
 use ibeam_core::Stop;
 use ibeam_json_rpc::{
-    CloseReason, Handler, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, InvalidLine, Notification, Peer,
-    PeerOptions, Request, RequestId, Responder, RpcError,
+    CloseReason, Handler, INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, InvalidLine, MAX_QUOTED_CHARS,
+    Notification, Peer, PeerOptions, Request, RequestId, Responder, RpcError,
 };
-use ibeam_protocol::{Failure, Reason, SessionId, Signal};
+use ibeam_protocol::{Failure, Reason, SessionId, Signal, elide_end};
 use ibeam_session::Session;
 use ibeam_tools::EditorLock;
 use serde_json::{Value, json};
@@ -201,7 +202,14 @@ impl Server<'_> {
         }
         let method = request.method.as_str();
         if method == "initialize" {
-            let params: InitializeRequest = attempt!(request.parse_params());
+            let invalid = |error: serde_json::Error| {
+                let detail = elide_end(&error.to_string(), MAX_QUOTED_CHARS);
+                RpcError::new(
+                    INVALID_PARAMS,
+                    format!("the parameters of `initialize` are not valid: {detail}"),
+                )
+            };
+            let params = attempt!(parse_initialize(attempt!(request.parse_params())).map_err(invalid));
             let features = ClientFeatures::new(&params.client_capabilities);
             self.features = Some(features);
             let catalogue = &self.app.base.catalogue;

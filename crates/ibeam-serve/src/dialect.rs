@@ -9,6 +9,7 @@ mod host_hooks;
 mod host_mcp;
 mod partial_messages;
 mod run_facts;
+mod session_servers;
 
 use std::borrow::Cow;
 
@@ -22,7 +23,9 @@ pub(crate) use self::control_protocol::HostAdditions;
 pub use self::dialect_writer::DialectWriter;
 pub(crate) use self::host::{Host, SetModelReceiver, SetModelRequest};
 pub(crate) use self::host_hooks::HostHooks;
+pub(crate) use self::session_servers::SessionServers;
 use ibeam_agent::environment::variable;
+use ibeam_agent::run_options::ProgramConventions;
 
 /// Returns the failure of an argument or a message of another program.
 pub fn usage_error(detail: impl Into<Sentence>) -> Reason {
@@ -74,6 +77,14 @@ impl DialectOptions {
             ignored_arguments: Vec::new(),
             claude: ClaudeOptions::default(),
             codex: CodexOptions::default(),
+        }
+    }
+
+    /// Returns the conventions of the other program.
+    pub fn conventions(&self) -> ProgramConventions {
+        match self.is_claude() {
+            true => ProgramConventions { provider: Some("anthropic"), accepts_unknown_prices: true },
+            false => ProgramConventions::default(),
         }
     }
 

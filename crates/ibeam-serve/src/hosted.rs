@@ -8,14 +8,15 @@ use std::fs::File;
 use std::sync::Arc;
 
 use ibeam_core::{Approver, Hooks};
-use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, RunStarted};
+use ibeam_output::failure_event;
+use ibeam_protocol::{Failure, McpServer, McpStatus, Notice, Reason, RunStarted, sentence};
 use tokio::io::DuplexStream;
 
 use super::host_model::HostModel;
-use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks};
+use crate::dialect::{DialectWriter, Host, HostAdditions, HostHooks, SessionServers};
 use ibeam_agent::app::AppContext;
 use ibeam_agent::mcp::ServerDeclaration;
-use ibeam_agent::message_queue::{MessageQueue, QueuedMessage};
+use ibeam_agent::message_queue::{MessageQueue, QueuedMessage, UnreadMessage};
 use ibeam_agent::prompt::Prompt;
 use ibeam_agent::run::front_end::FrontEnd;
 use ibeam_agent::run::run_process::{NewWriter, RunKind, RunProcess};
@@ -26,6 +27,7 @@ use ibeam_agent::run::turn_loop::{TurnSource, run_turns};
 use ibeam_agent::run::watchdog::StartupWatchdog;
 use ibeam_agent::run::{on_runtime, thread_error};
 use ibeam_agent::run_error::RunError;
+use ibeam_agent::stderr;
 
 /// The front end of a host: the host, and what it added to its session before the first message.
 struct HostFrontEnd<'a> {
@@ -33,6 +35,8 @@ struct HostFrontEnd<'a> {
     dialect_writer: &'a DialectWriter,
     host: Arc<Host>,
     additions: HostAdditions,
+    /// The MCP servers that the host has set before its first message.
+    servers: SessionServers,
 }
 
 impl FrontEnd for HostFrontEnd<'_> {
@@ -41,11 +45,17 @@ impl FrontEnd for HostFrontEnd<'_> {
     }
 
     fn mcp_streams(&self, declared: &mut Vec<ServerDeclaration>) -> Vec<(String, DuplexStream)> {
-        let names = &self.additions.servers;
-        declared.retain(|server| server.status == McpStatus::Disabled || !names.contains(&server.name));
-        let is_disabled = |name: &String| declared.iter().any(|server| server.name == *name);
-        let names = names.iter().filter(|name| !is_disabled(name));
-        names.map(|name| (name.clone(), self.host.connect_server(name))).collect()
+        let names: Vec<&String> = self.additions.servers.iter().chain(&self.servers.of_host).collect();
+        let is_replaced = |name: &String| names.contains(&name) || self.servers.contains(name);
+        declared.retain(|server| server.status == McpStatus::Disabled || !is_replaced(&server.name));
+        let is_disabled =
+            |name: &str, declared: &[ServerDeclaration]| declared.iter().any(|server| server.name == name);
+        let added = self.servers.declared.iter().filter(|server| !is_disabled(&server.name, declared));
+        let added: Vec<ServerDeclaration> = added.cloned().collect();
+        let names = names.into_iter().filter(|name| !is_disabled(name, declared));
+        let streams = names.map(|name| (name.clone(), self.host.connect_server(name))).collect();
+        declared.extend(added);
+        streams
     }
 
     fn on_servers_started(&self, statuses: &[McpServer]) {
@@ -94,10 +104,18 @@ pub fn run_hosted(
             Host::start(dialect_writer.clone(), HostModel::model_list(app)).map_err(thread_error)?;
         let queue = Arc::clone(host.queue());
         let model = HostModel::new(app, Arc::clone(&host), requests);
-        let mut source = HostSource { queue, model, dialect_writer };
+        let (servers, unread) = (SessionServers::default(), None);
+        let host_source = Arc::clone(&host);
+        let mut source = HostSource { app, host: host_source, queue, model, dialect_writer, servers, unread };
         let Some(first) = process.wait(source.next())? else { return Ok(()) };
-        let front_end =
-            HostFrontEnd { app, dialect_writer, host: Arc::clone(&host), additions: host.additions() };
+        let front_end = HostFrontEnd {
+            app,
+            dialect_writer,
+            host: Arc::clone(&host),
+            additions: host.additions(),
+            servers: host.session_servers(),
+        };
+        source.servers.clone_from(&front_end.servers);
         let first_model = source.model.choose_for_first_prompt()?;
         let prompt = Prompt { blocks: first.prompt.texts.clone(), notice: None };
         let sandbox = match dialect_writer.options().ask_host {
@@ -112,9 +130,30 @@ pub fn run_hosted(
 
 /// The messages of a host, and its requests for another model.
 struct HostSource<'a> {
+    app: &'a AppContext,
+    host: Arc<Host>,
     queue: Arc<MessageQueue>,
     model: HostModel<'a>,
     dialect_writer: &'a DialectWriter,
+    /// The servers that the host has set, as far as the session has them.
+    servers: SessionServers,
+    /// The reason why the last message was skipped.
+    unread: Option<Reason>,
+}
+
+impl HostSource<'_> {
+    /// Reports a message that has no turn. A host that waits for the end of a turn gets it.
+    fn report_unread(&mut self, UnreadMessage { reason, is_prompt }: UnreadMessage) {
+        let message = self.app.base.catalogue.reason(&reason).message;
+        let warning = sentence!("a message was skipped: {message}", message);
+        stderr::write_line(&format!("warning: {}", self.app.base.catalogue.sentence(&warning)));
+        if is_prompt {
+            self.dialect_writer.start_run();
+            let failure = Failure::from(reason.clone());
+            self.dialect_writer.write_failure(failure_event(&failure, None), Some(&reason));
+        }
+        self.unread = Some(reason);
+    }
 }
 
 impl TurnSource for HostSource<'_> {
@@ -125,12 +164,30 @@ impl TurnSource for HostSource<'_> {
     }
 
     async fn next(&mut self) -> Result<Option<QueuedMessage>, Failure> {
-        tokio::select! {
-            biased;
-            // A request that arrived before the prompt is answered before the prompt is run.
-            never = self.model.answer_requests() => match never {},
-            message = self.queue.next() => Ok(message?),
+        loop {
+            let message = tokio::select! {
+                biased;
+                // A request that arrived before the prompt is answered before the prompt is run.
+                never = self.model.answer_requests() => match never {},
+                message = self.queue.next() => message?,
+            };
+            match message {
+                Some(QueuedMessage { unread: Some(unread), .. }) => {
+                    self.queue.finish_turn();
+                    self.report_unread(unread);
+                }
+                Some(message) => {
+                    self.unread = None;
+                    return Ok(Some(message));
+                }
+                None => return self.unread.take().map_or(Ok(None), |reason| Err(reason.into())),
+            }
         }
+    }
+
+    fn skip_message(&mut self, failure: &Failure) -> bool {
+        self.report_unread(UnreadMessage { reason: failure.reason.clone(), is_prompt: true });
+        true
     }
 
     fn work_during_turn(&mut self) -> impl Future<Output = Infallible> {
@@ -139,6 +196,13 @@ impl TurnSource for HostSource<'_> {
 
     fn prepare_turn(&mut self, session: &mut RunSession<'_>) -> Result<(), Failure> {
         self.dialect_writer.start_run();
+        let wanted = self.host.session_servers();
+        if wanted != self.servers {
+            let change = self.servers.change_to(&wanted);
+            let statuses = session.change_servers(change, |name| self.host.connect_server(name))?;
+            self.host.set_server_statuses(&statuses);
+            self.servers = wanted;
+        }
         match self.model.take_for_next_prompt() {
             Some(choice) => session.set_model(choice),
             None => Ok(()),

@@ -124,7 +124,7 @@ fn read_stdin(media: RunMedia) -> io::Result<Arc<MessageQueue>> {
                     }
                     messages.wait_for_room();
                 }
-                Ok(Input::Interrupt) => messages.interrupt(),
+                Ok(Input::Interrupt) => drop(messages.interrupt()),
                 Err(error) => return messages.end(Err(reason_of(error))),
             }
         }

@@ -46,6 +46,8 @@ pub(crate) enum Shape {
     List(&'static Shape),
     /// A list of one or more items.
     NonEmptyList(&'static Shape),
+    /// A text, or a list of one or more items.
+    TextOrNonEmptyList(&'static Shape),
 }
 
 /// A function that returns the description of an object. A constant is not possible, because the description of a

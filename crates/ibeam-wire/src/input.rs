@@ -7,7 +7,7 @@ use std::fmt;
 use std::io::{self, BufRead};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::check;
 use crate::describe::{Describe, DescribeObject, Object, Shape, contract_object};
@@ -35,8 +35,8 @@ contract_object! {
     pub struct InputMessage {
         /// The author of the message.
         required role("role", shape: Shape::Enum(&["user"])): String,
-        /// The blocks of the message; at least one has a text that is not blank.
-        required content("content", shape: Shape::NonEmptyList(&InputBlock::SHAPE)): Vec<InputBlock>,
+        /// The blocks of the message; at least one has a text that is not blank. A string is a block of text.
+        required content("content", shape: Shape::TextOrNonEmptyList(&InputBlock::SHAPE)): Vec<InputBlock>,
     }
 }
 
@@ -226,6 +226,8 @@ fn parse_message(text: &str, object: &Map<String, Value>) -> Result<UserInput, S
             check::excerpt_of(&Value::from(unknown.as_str()))
         ));
     }
+    let with_blocks = with_block_content(object);
+    let text = with_blocks.as_deref().unwrap_or(text);
     let input: UserInput = scan::parse(text).map_err(|error| scan::message_without_position(&error))?;
     for (index, block) in input.message.content.iter().enumerate() {
         let key = if block.kind == "text" { "text" } else { "source" };
@@ -241,6 +243,14 @@ fn parse_message(text: &str, object: &Map<String, Value>) -> Result<UserInput, S
         true => Err("the message has a NUL character".to_owned()),
         false => Ok(input),
     }
+}
+
+/// Returns the message with a block of text in place of a string; `None` for a message that has blocks.
+fn with_block_content(object: &Map<String, Value>) -> Option<String> {
+    let content = object.get("message")?.get("content")?.as_str()?;
+    let mut object = object.clone();
+    *object.get_mut("message")?.get_mut("content")? = json!([{ "type": "text", "text": content }]);
+    serde_json::to_string(&object).ok()
 }
 
 fn check_object(text: &str, description: &'static Object, object: &Map<String, Value>) -> Result<(), String> {

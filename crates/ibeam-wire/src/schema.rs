@@ -347,6 +347,11 @@ impl Generator {
                 let items = self.value(item);
                 into_keywords(json!({ "type": "array", "items": items }))
             }
+            Shape::TextOrNonEmptyList(item) => {
+                let items = self.value(item);
+                let list = json!({ "type": "array", "items": items, "minItems": 1 });
+                into_keywords(json!({ "anyOf": [{ "type": "string" }, list] }))
+            }
         }
     }
 
@@ -381,7 +386,8 @@ impl Generator {
             | Shape::UncheckedObject(_)
             | Shape::UncheckedMap(_)
             | Shape::ToolCall(None)
-            | Shape::List(_) => json!({}),
+            | Shape::List(_)
+            | Shape::TextOrNonEmptyList(_) => json!({}),
         })
     }
 

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ibeam_agent::prompt::StdinUse;
 use ibeam_agent::run::SessionTarget;
-use ibeam_agent::run_options::{RunOptions, WorkMode};
+use ibeam_agent::run_options::{ProgramConventions, RunOptions, WorkMode};
 use ibeam_core::FailOn;
 
 pub(crate) use self::batch_flags::BatchFlags;
@@ -451,6 +451,7 @@ impl Flags {
             worktree_base: given.prompt.worktree_base,
             skip_worktree_setup: given.prompt.skip_worktree_setup,
             creates_named_session: false,
+            conventions: ProgramConventions::default(),
             fork: given.session.fork,
             ephemeral: given.other.ephemeral,
             from_plan: given.session.from_plan,

@@ -133,7 +133,8 @@ fn run(started: Instant) -> ExitCode {
     if let Err(reason) = exit::configure_error_output(report) {
         return unstarted(reason);
     }
-    if dialect_writer.is_some() {
+    if let Some(dialect_writer) = &dialect_writer {
+        options.conventions = dialect_writer.options().conventions();
         // Dialects are converted from contract 1, and their hosts choose the IDs of sessions.
         (options.contract, options.creates_named_session) = (Some(Contract::One.as_str().to_owned()), true);
     }

@@ -351,6 +351,25 @@ fn servers_of_flag(
     Ok(servers)
 }
 
+/// Returns the server that a program declares in a message, as an entry of `mcp.json`.
+///
+/// # Errors
+/// A sentence about the mistake.
+pub fn server_from_json(name: &str, entry: &serde_json::Value) -> Result<ServerDeclaration, String> {
+    let document = serde_json::json!({ "mcpServers": { name: entry } }).to_string();
+    let path = Path::new("mcp_set_servers");
+    let McpFile { servers, faults, .. } =
+        json_file::parse(path, Some(document.into_bytes()), false, &|_| None);
+    match (faults.into_iter().next(), servers.into_iter().next()) {
+        (None, Some(server)) if server.status == McpStatus::Unsupported => {
+            Err("its transport `sse` is not supported".to_owned())
+        }
+        (None, Some(server)) => Ok(server),
+        (Some(fault), _) => Err(fault.into_reason(path).detail()),
+        (None, None) => Err("it is not a server".to_owned()),
+    }
+}
+
 /// A table `[mcp_servers.NAME]` of one file.
 #[derive(Default)]
 struct ServerTable {

@@ -3,7 +3,7 @@
 use ibeam_config::LimitSettings;
 use ibeam_core::{Prices, RequestLimits};
 use ibeam_protocol::{ModelInfo, Reason, sentence};
-use ibeam_providers::known_provider;
+use ibeam_providers::{family_prices, known_provider};
 
 use super::configured_facts::ConfiguredFacts;
 use super::current_facts::current_model;
@@ -65,16 +65,33 @@ pub fn prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Rea
     Ok(prices.or_else(|| is_free.then(Prices::default)))
 }
 
+/// Returns the prices by which the cost of the model is limited: those of the model, else those of the newest model of its
+/// family. `None` if the family is not known either.
+///
+/// # Errors
+/// `BadConfig` for an invalid price.
+pub fn budget_prices(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
+    Ok(prices(app, model)?.or_else(|| family_prices(&model.id)))
+}
+
 /// Returns the prices, and checks that they are known where the cost is limited.
 ///
 /// # Errors
 /// `Usage` where the cost is limited and the price is not known; `BadConfig` for an invalid price.
 pub fn check_price(app: &AppContext, model: &ModelInfo) -> Result<Option<Prices>, Reason> {
-    let prices = prices(app, model)?;
-    match app.base.settings.limits.max_cost.value {
-        Some(_) if prices.is_none() => Err(no_price(model, "--max-cost")),
-        Some(_) | None => Ok(prices),
+    if app.base.settings.limits.max_cost.value.is_none() {
+        return prices(app, model);
     }
+    match budget_prices(app, model)? {
+        None if !app.base.options.conventions.accepts_unknown_prices => Err(no_price(model, "--max-cost")),
+        prices => Ok(prices),
+    }
+}
+
+/// Whether the cost is limited, and nothing limits it because the price of the model is not known.
+pub(crate) fn lacks_price(app: &AppContext, model: &ModelInfo) -> bool {
+    let is_limited = app.base.settings.limits.max_cost.value.is_some();
+    is_limited && budget_prices(app, model).is_ok_and(|prices| prices.is_none())
 }
 
 /// Returns the reason why the limit of the cost that `flag` sets cannot be enforced.

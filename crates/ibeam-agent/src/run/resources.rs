@@ -187,7 +187,7 @@ pub(super) fn build(
         false => Arc::new(NoCheckpoints),
     };
     let ProjectTexts { sources: text_sources, instructions, skills } = ProjectTexts::load(app, path_policy);
-    let notices = instructions.notices().iter().chain(skills.notices()).cloned().collect();
+    let mut notices: Vec<Notice> = instructions.notices().iter().chain(skills.notices()).cloned().collect();
     if skills.has_offered() {
         let tool = SkillTool::new(text_sources.clone(), Arc::clone(&skills));
         tools.insert(tool.spec().name.into_owned(), Arc::new(tool));
@@ -224,6 +224,9 @@ pub(super) fn build(
     };
     let head_model = head.model.clone();
     let prices = model_info::check_price(app, &head_model)?;
+    if model_info::lacks_price(app, &head_model) {
+        notices.push(Notice::BudgetNotEnforced { model: head_model.id.clone() });
+    }
     report_limits(app, &head_model);
     let mut run = Run {
         head,
@@ -337,6 +340,7 @@ fn report_limits(app: &AppContext, model: &ModelInfo) {
         let limits = ModelLimits {
             context_window: model_info::context_window(app, model),
             max_output_tokens: model_info::max_output_tokens(app, model),
+            lacks_price: model_info::lacks_price(app, model),
         };
         observer.on_model(&model.id, limits);
     }

@@ -5,6 +5,7 @@
 //! joined before the session is opened. A plain run sends its first request meanwhile.
 
 mod end;
+mod servers;
 mod status;
 
 use std::convert::Infallible;
@@ -19,6 +20,7 @@ use ibeam_providers::batch_prices;
 use tokio::sync::mpsc;
 
 use self::end::{end_open_run, run_session_end_hooks};
+pub use self::servers::ServerChange;
 use super::answer_schema;
 use super::attachments::{self, MentionReader, MentionedFiles, RunMedia};
 use super::early_start::{self, StartConditions};
@@ -358,34 +360,6 @@ impl<'a> RunSession<'a> {
             self.process.stop.request(reason.clone());
         }
         outcome
-    }
-
-    /// Offers the tools that the MCP servers have now, if their lists have expired or changed since the last prompt.
-    fn refresh_server_tools(&mut self, stop: &Stop) {
-        if !std::mem::replace(&mut self.has_run_prompt, true) {
-            return;
-        }
-        let (app, runtime) = (&self.process.app, self.process.runtime);
-        let before: Vec<String> = self.servers.tools().into_keys().collect();
-        let is_changed = runtime.block_on(async {
-            tokio::select! {
-                biased;
-                _ = stop.wait() => false,
-                is_changed = self.servers.refresh_tools(app) => is_changed,
-            }
-        });
-        if !is_changed {
-            return;
-        }
-        self.run.tools.retain(|name, _| !before.contains(name));
-        let now = self.servers.tools().into_iter();
-        self.run.tools.extend(now.filter(|(name, _)| !app.base.options.without.contains(name)));
-        self.run.head.tools = self.run.tools.keys().cloned().collect();
-        self.run.gate.set_unapproved_mcp_tools(self.servers.unapproved.clone());
-        self.notices.extend(self.servers.notices.iter().cloned());
-        if let Some(subagents) = &self.subagents {
-            subagents.set_parent(&self.run);
-        }
     }
 
     /// Attaches the files that the first text of `prompt` names as `@PATH`. Files that the policy does not let the model

@@ -20,6 +20,12 @@ pub trait TurnSource {
     /// The reason why the next message cannot be read.
     fn next(&mut self) -> impl Future<Output = Result<Option<QueuedMessage>, Failure>>;
 
+    /// Reports a message whose files the model does not accept, and returns whether the next message has its turn.
+    /// Otherwise the process ends.
+    fn skip_message(&mut self, _failure: &Failure) -> bool {
+        false
+    }
+
     /// Does the other work of the source while a turn runs.
     fn work_during_turn(&mut self) -> impl Future<Output = Infallible>;
 
@@ -42,17 +48,22 @@ pub fn run_turns<S: TurnSource>(
     let mut next = first;
     let mut failed: Option<RunError> = None;
     loop {
-        if let Err(failure) = session.check_files(&next.prompt) {
-            report(session, failed);
-            return Err(failure.into());
-        }
-        let outcome = session.run_prompt(next.prompt, Some(next.stop), source.work_during_turn());
-        source.queue().finish_turn();
-        if let Err(failure) = outcome {
-            let must_close = session.must_close(&failure);
-            report(session, failed.replace(failure));
-            if must_close {
-                return failed.map_or(Ok(()), Err);
+        match session.check_files(&next.prompt) {
+            Ok(()) => {
+                let outcome = session.run_prompt(next.prompt, Some(next.stop), source.work_during_turn());
+                source.queue().finish_turn();
+                if let Err(failure) = outcome {
+                    let must_close = session.must_close(&failure);
+                    report(session, failed.replace(failure));
+                    if must_close {
+                        return failed.map_or(Ok(()), Err);
+                    }
+                }
+            }
+            Err(failure) if source.skip_message(&failure) => source.queue().finish_turn(),
+            Err(failure) => {
+                report(session, failed);
+                return Err(failure.into());
             }
         }
         next = match session.wait(source.next()) {

@@ -75,6 +75,7 @@ pub(super) async fn discover(
     expected: Option<&str>,
 ) -> Result<Discovered, AuthError> {
     let metadata = resource_metadata(clients, server_url, challenge).await?;
+    let is_own_issuer = metadata.is_none();
     let (resource, issuer, scopes_supported, requires_dpop) = match metadata {
         Some(metadata) => {
             if !covers(&metadata.resource, server_url) {
@@ -95,7 +96,14 @@ pub(super) async fn discover(
             challenge.is_dpop,
         ),
     };
-    let server = authorization_server(clients, server_url, &issuer).await?;
+    let server = match authorization_server(clients, server_url, &issuer, is_own_issuer).await? {
+        Some(server) => server,
+        None if is_own_issuer => AuthorizationServer::with_default_endpoints(&issuer),
+        None => {
+            let message = format!("the authorization server `{issuer}` publishes no metadata");
+            return Err(AuthError::Metadata(message));
+        }
+    };
     Ok(Discovered { resource, scopes_supported, requires_dpop, server })
 }
 
@@ -143,12 +151,33 @@ async fn resource_metadata(
     Ok(None)
 }
 
-/// Returns the metadata of the authorization server `issuer`.
+impl AuthorizationServer {
+    /// Returns a server without metadata, as revision 2025-03-26 defines it for servers that are their own authorization
+    /// servers: the endpoints have default paths, and PKCE is required.
+    fn with_default_endpoints(issuer: &str) -> Self {
+        Self {
+            issuer: issuer.to_owned(),
+            authorization_endpoint: Some(format!("{issuer}/authorize")),
+            token_endpoint: format!("{issuer}/token"),
+            registration_endpoint: Some(format!("{issuer}/register")),
+            device_authorization_endpoint: None,
+            scopes_supported: Vec::new(),
+            token_endpoint_auth_methods_supported: None,
+            code_challenge_methods_supported: vec!["S256".to_owned()],
+            client_id_metadata_document_supported: false,
+            authorization_response_iss_parameter_supported: false,
+        }
+    }
+}
+
+/// Returns the metadata of the authorization server `issuer`; `None` if it publishes none. Servers of revision 2025-03-26,
+/// which are their own issuers, may write a slash after their origin.
 async fn authorization_server(
     clients: &RoutedClients,
     server_url: &Url,
     issuer: &str,
-) -> Result<AuthorizationServer, AuthError> {
+    is_own_issuer: bool,
+) -> Result<Option<AuthorizationServer>, AuthError> {
     let base = check_url(issuer, server_url)?;
     let path = base.path().trim_end_matches('/').to_owned();
     let mut places = vec![
@@ -162,7 +191,9 @@ async fn authorization_server(
         let Some(found) = fetch::<AuthorizationServer>(clients, &with_path(&base, &place)).await? else {
             continue;
         };
-        if found.issuer != issuer {
+        let is_issuer = found.issuer == issuer
+            || is_own_issuer && found.issuer.strip_suffix('/').is_some_and(|origin| origin == issuer);
+        if !is_issuer {
             return Err(AuthError::Metadata(format!(
                 "the metadata of the authorization server `{issuer}` is that of `{}`",
                 found.issuer
@@ -176,9 +207,9 @@ async fn authorization_server(
         for endpoint in endpoints {
             check_url(endpoint, server_url)?;
         }
-        return Ok(found);
+        return Ok(Some(found));
     }
-    Err(AuthError::Metadata(format!("the authorization server `{issuer}` publishes no metadata")))
+    Ok(None)
 }
 
 /// Whether the identifier of a protected resource is the URL of the server, or a place above it.
@@ -316,6 +347,15 @@ mod tests {
         ] {
             assert_eq!(check(url, server), expect, "{url} {server}");
         }
+    }
+
+    #[test]
+    fn a_server_without_metadata_has_the_default_endpoints() {
+        let server = AuthorizationServer::with_default_endpoints("https://a.example");
+        assert_eq!(server.authorization_endpoint.as_deref(), Some("https://a.example/authorize"));
+        assert_eq!(server.token_endpoint, "https://a.example/token");
+        assert_eq!(server.registration_endpoint.as_deref(), Some("https://a.example/register"));
+        assert_eq!(server.code_challenge_methods_supported, ["S256"]);
     }
 
     #[test]

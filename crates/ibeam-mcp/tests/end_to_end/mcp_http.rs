@@ -219,6 +219,37 @@ fn the_secret_of_a_client_reaches_only_its_authorization_server() {
     assert!(server.received().iter().any(|request| request.path == "/token"), "{listed}");
 }
 
+/// Servers of revision 2025-03-26 are their own authorization servers, with or without metadata.
+#[test]
+fn a_server_without_protected_resource_metadata_is_its_own_authorization_server() {
+    let auth = "[mcp_servers.test.auth]\ngrant = \"client_credentials\"\nclient_id = \"ibeam-ci\"\n\
+                client_secret = \"hush-hush-hush\"\n";
+    for (has_metadata, token_path) in [(false, "/token"), (true, "/oauth/token")] {
+        let server = McpServer::start(move |request| {
+            let json = |body: Value| McpAnswer {
+                status: 200,
+                headers: vec![("Content-Type", "application/json".to_owned())],
+                body: body.to_string(),
+            };
+            let origin = format!("http://{}", request.header("host").unwrap());
+            match request.path.as_str() {
+                "/.well-known/oauth-authorization-server" if has_metadata => json(json!({
+                    "issuer": format!("{origin}/"), "token_endpoint": format!("{origin}/oauth/token"),
+                })),
+                path if path.starts_with("/.well-known/") => McpAnswer::status(404),
+                path if path == token_path => {
+                    json(json!({ "access_token": "access-secret", "token_type": "Bearer" }))
+                }
+                _ if request.header("authorization").is_none() => McpAnswer::status(401),
+                _ => without_sessions(request),
+            }
+        });
+        let scene = scene(server.workspace(auth));
+        let listed = scene.ibeam_without_model(["mcp", "list-tools", "test"]).run().succeeded();
+        assert!(server.received().iter().any(|request| request.path == token_path), "{listed}");
+    }
+}
+
 /// The server is on this machine, and its authorization server at `auth.test`.
 #[test]
 fn an_authorization_server_is_reached_through_the_proxy_for_its_own_host() {

@@ -348,6 +348,7 @@ pub(crate) fn every_notice() -> Vec<Notice> {
         Notice::SessionGaps { count: 2 },
         Notice::SessionLeaseFile { path: s() },
         Notice::ArgumentsIgnored { dialect: s(), arguments: s() },
+        Notice::BudgetNotEnforced { model: s() },
         Notice::SessionUnsynced,
         Notice::CallsDenied { count: 1, reasons: vec![s().into()] },
         Notice::UnknownStopReason { word: s() },

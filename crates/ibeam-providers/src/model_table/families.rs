@@ -24,6 +24,11 @@ pub(super) fn newest_of(provider: &str, family: &str, today: &str) -> Option<Kno
 /// Without a row of the family, the last words of the name are left out one by one. If only the first word is left, any
 /// model of the maker up to the version counts, and no price is assumed.
 pub(super) fn newest_like(maker: &str, bare: &str) -> Option<KnownModel> {
+    newest_relative(maker, bare).map(|(model, is_of_family)| model.assumed(is_of_family))
+}
+
+/// Returns the row that [`newest_like`] uses, unchanged, and whether it is of the family of the name.
+pub(super) fn newest_relative(maker: &str, bare: &str) -> Option<(KnownModel, bool)> {
     let wanted = ModelName::new(bare);
     // Every family that counts begins with this word. Names are split only where it occurs: that takes time.
     let word = wanted.maker_word();
@@ -56,7 +61,7 @@ pub(super) fn newest_like(maker: &str, bare: &str) -> Option<KnownModel> {
     };
     while let Some((shorter, _)) = family.rsplit_once('-') {
         if let Some(model) = newest(&|name| is_of_line(name, family)) {
-            return Some(model.assumed(family == wanted.family));
+            return Some((model, family == wanted.family));
         }
         family = shorter;
     }
@@ -64,7 +69,7 @@ pub(super) fn newest_like(maker: &str, bare: &str) -> Option<KnownModel> {
     if family == wanted.family
         && let Some(model) = newest(&|name| is_of_line(name, family))
     {
-        return Some(model.assumed(true));
+        return Some((model, true));
     }
-    newest(&|name| has_version && name.maker_word() == family).map(|model| model.assumed(false))
+    newest(&|name| has_version && name.maker_word() == family).map(|model| (model, false))
 }

@@ -143,6 +143,15 @@ fn a_service_has_rules_of_its_own_for_the_models_of_others() {
 }
 
 #[test]
+fn an_unknown_model_has_the_prices_of_the_newest_one_of_its_family() {
+    let newest = newest_of_family("anthropic", "claude-sonnet", "2026-01-01").and_then(|model| model.prices);
+    assert!(newest.is_some());
+    assert_eq!(family_prices("claude-sonnet-preview-99-9"), newest);
+    assert!(find_model("anthropic", "claude-sonnet-preview-99-9").unwrap().prices.is_none());
+    assert!(family_prices("house-model-7").is_none());
+}
+
+#[test]
 fn the_maker_of_a_name_is_the_provider_that_develops_it() {
     for (id, expect) in [
         ("claude-sonnet-9", Some("anthropic")),

@@ -1,14 +1,15 @@
 //! The control protocol of Claude Code's SDKs: a JSON object on each line of stdin.
 //!
 //! Reads prompts, requests and responses. An unsupported request is refused with a reason, because an SDK waits for
-//! each response. Any other line is a usage error.
+//! each response. Any other line is reported.
 
 use ibeam_protocol::{Attachment, Reason, UserPrompt};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::host_hooks::{HostHook, read_registration};
 use super::usage_error;
 pub(super) use ibeam_agent::claude_call_form::value_at;
+use ibeam_agent::message_queue::UnreadMessage;
 use ibeam_agent::run::media_from_base64;
 
 #[derive(Debug, PartialEq)]
@@ -37,6 +38,8 @@ pub(crate) enum ControlRequest {
     SetMode(String),
     /// Asks for the status of the MCP servers.
     McpStatus,
+    /// Replaces the MCP servers of the session that an earlier request of this kind has set.
+    SetServers(Map<String, Value>),
     /// A request that has no effect.
     NoOp,
     /// An unsupported request, with the reason.
@@ -75,33 +78,41 @@ impl HostAdditions {
 /// Reads one line.
 ///
 /// # Errors
-/// `Usage` for an invalid message, for a prompt without text, and for a file that cannot be attached.
-pub(crate) fn parse_message(line: &str) -> Result<HostMessage, Reason> {
+/// A line that is not a message, a prompt without text, and one with a file that cannot be attached.
+pub(crate) fn parse_message(line: &[u8]) -> Result<HostMessage, UnreadMessage> {
+    let not_a_message = |reason| UnreadMessage { reason, is_prompt: false };
+    let line =
+        std::str::from_utf8(line).map_err(|_| not_a_message(usage_error("a line of stdin is not UTF-8")))?;
     let line = line.trim_start_matches('\u{feff}');
     if line.trim().is_empty() {
         return Ok(HostMessage::Other);
     }
     let message: Value = serde_json::from_str(line).map_err(|error| {
         let message = error.to_string().replace(" at line 1 column ", " at column ");
-        usage_error(format!("a line of stdin is not JSON: {message}"))
+        not_a_message(usage_error(format!("a line of stdin is not JSON: {message}")))
     })?;
     let text = |pointer: &str| value_at(&message, pointer).as_str().unwrap_or_default().to_owned();
+    // Some programs write the id into the request.
+    let request_id = || match text("/request_id") {
+        id if id.is_empty() => text("/request/request_id"),
+        id => id,
+    };
     match value_at(&message, "/type").as_str() {
         Some("user") => {
-            let prompt = read_prompt(value_at(&message, "/message/content"))?;
+            let prompt = read_prompt(value_at(&message, "/message/content"))
+                .map_err(|reason| UnreadMessage { reason, is_prompt: true })?;
             Ok(HostMessage::Prompt(prompt, value_at(&message, "/uuid").as_str().map(str::to_owned)))
         }
         Some("control_request") if *value_at(&message, "/request/subtype") == "mcp_message" => {
             Ok(HostMessage::Mcp {
-                id: text("/request_id"),
+                id: request_id(),
                 server: text("/request/server_name"),
                 message: value_at(&message, "/request/message").clone(),
             })
         }
-        Some("control_request") => Ok(HostMessage::Request(
-            text("/request_id"),
-            read_control_request(value_at(&message, "/request")),
-        )),
+        Some("control_request") => {
+            Ok(HostMessage::Request(request_id(), read_control_request(value_at(&message, "/request"))))
+        }
         Some("control_response") => {
             let result = match value_at(&message, "/response/subtype").as_str() {
                 Some("success") => Ok(value_at(&message, "/response/response").clone()),
@@ -110,7 +121,7 @@ pub(crate) fn parse_message(line: &str) -> Result<HostMessage, Reason> {
             Ok(HostMessage::Response(text("/response/request_id"), result))
         }
         Some(_) => Ok(HostMessage::Other),
-        None => Err(usage_error("a line of stdin is not a message: it has no `type`")),
+        None => Err(not_a_message(usage_error("a line of stdin is not a message: it has no `type`"))),
     }
 }
 
@@ -199,6 +210,10 @@ fn read_control_request(request: &Value) -> ControlRequest {
         }
         "set_model" => ControlRequest::SetModel(value_at(request, "/model").as_str().map(str::to_owned)),
         "mcp_status" => ControlRequest::McpStatus,
+        "mcp_set_servers" => match value_at(request, "/servers") {
+            Value::Object(servers) => ControlRequest::SetServers(servers.clone()),
+            _ => ControlRequest::Reject("`servers` should be an object".to_owned()),
+        },
         "set_max_thinking_tokens" => ControlRequest::NoOp,
         other => ControlRequest::Reject(format!("Unsupported control request subtype: {other}")),
     }
@@ -268,7 +283,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &Value, expect: HostMessage) {
-        assert_eq!(parse_message(&line.to_string()).unwrap(), expect, "{line}");
+        assert_eq!(parse_message(line.to_string().as_bytes()).unwrap(), expect, "{line}");
     }
 
     fn request(of: Value) -> Value {
@@ -285,7 +300,21 @@ mod tests {
         check(&json!({ "type": "user", "message": { "content": blocks } }), prompt(&["a", "b"]));
         let marked = json!({ "type": "user", "uuid": "u-1", "message": { "content": "do" } });
         let expect = HostMessage::Prompt(vec!["do".to_owned()].into(), Some("u-1".to_owned()));
-        assert_eq!(parse_message(&format!("\u{feff}{marked}")).unwrap(), expect);
+        assert_eq!(parse_message(format!("\u{feff}{marked}").as_bytes()).unwrap(), expect);
+    }
+
+    #[test]
+    fn the_id_of_a_request_may_be_in_the_request() {
+        let inner = |subtype: &str| {
+            let request =
+                json!({ "subtype": subtype, "request_id": "r2", "server_name": "calc", "message": 1 });
+            json!({ "type": "control_request", "request": request })
+        };
+        check(&inner("interrupt"), HostMessage::Request("r2".to_owned(), ControlRequest::Interrupt));
+        let (server, message) = ("calc".to_owned(), json!(1));
+        check(&inner("mcp_message"), HostMessage::Mcp { id: "r2".to_owned(), server, message });
+        let both = json!({ "subtype": "interrupt", "request_id": "r2" });
+        check(&request(both), HostMessage::Request("r1".to_owned(), ControlRequest::Interrupt));
     }
 
     #[test]
@@ -318,9 +347,10 @@ mod tests {
                 "sdkMcpServerConfigs": { "calc": { "tools": [{ "name": "add", "permission_policy": "always_deny" }] } },
             }),
             json!({ "subtype": "rewind_files" }),
+            json!({ "subtype": "mcp_set_servers", "servers": [] }),
             json!({}),
         ] {
-            let read = parse_message(&request(refused.clone()).to_string()).unwrap();
+            let read = parse_message(request(refused.clone()).to_string().as_bytes()).unwrap();
             assert!(
                 matches!(read, HostMessage::Request(_, ControlRequest::Reject(_))),
                 "{refused}: {read:?}"
@@ -341,14 +371,16 @@ mod tests {
     #[test]
     fn invalid_messages_are_refused_and_unknown_ones_ignored() {
         check(&json!({ "type": "keep_alive" }), HostMessage::Other);
-        assert_eq!(parse_message("  ").unwrap(), HostMessage::Other);
+        assert_eq!(parse_message(b"  ").unwrap(), HostMessage::Other);
         let image = json!({ "type": "user", "message": { "content": [{ "type": "image" }] } }).to_string();
         let prompt =
             |content: Value| json!({ "type": "user", "message": { "content": content } }).to_string();
         let empty = [json!(null), json!(" \n"), json!([]), json!([{ "type": "text", "text": "" }])];
         let empty: Vec<String> = empty.into_iter().chain([json!("a\0b")]).map(prompt).collect();
         for line in ["{", "[]", "{\"a\":1}", &image].into_iter().chain(empty.iter().map(String::as_str)) {
-            assert!(matches!(parse_message(line), Err(Reason::Usage { .. })), "{line}");
+            let UnreadMessage { reason, is_prompt } = parse_message(line.as_bytes()).unwrap_err();
+            assert!(matches!(reason, Reason::Usage { .. }), "{line}");
+            assert_eq!(is_prompt, line.contains("user"), "{line}");
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ibeam_dialects::{LiveEncoder, Step, TextStep, write_line};
 use ibeam_output::{EventWriter, call_event, failure_event, init_event, result_event};
-use ibeam_protocol::{Event, EventKind, Reason, RunOutcome, SessionId};
+use ibeam_protocol::{Event, EventKind, Reason, RunOutcome, SessionId, Signal};
 use ibeam_wire::{Contract, ErrorEvent};
 use serde_json::Value;
 
@@ -22,6 +22,8 @@ use ibeam_agent::clock::now_ms;
 use ibeam_agent::session_observer::{ModelLimits, SessionObserver};
 use ibeam_agent::slash_commands::SlashCommand;
 
+/// The message of a run that the host has interrupted, as Claude Code writes it.
+const INTERRUPTED: &str = "[Request interrupted by user]";
 /// The size from which waiting lines are written without waiting for a flush.
 const MAX_WAITING_BYTES: usize = 64 * 1024;
 
@@ -45,6 +47,8 @@ struct State {
     encoder: Option<LiveEncoder>,
     /// Whether the last step was the end of a run.
     has_ended: bool,
+    /// Whether the host has asked for the end of the run.
+    is_interrupted: bool,
     partial_messages: PartialMessages,
     final_message: FinalMessage,
     /// The last line of the run, where the output is that line.
@@ -76,6 +80,7 @@ impl DialectWriter {
             session: None,
             encoder: None,
             has_ended: false,
+            is_interrupted: false,
             partial_messages: PartialMessages::default(),
             final_message: FinalMessage::default(),
             last_line: None,
@@ -125,7 +130,11 @@ impl DialectWriter {
         // The output is tried again, because the error may come from an earlier output.
         state.broken = None;
         if state.options.is_claude() && state.encoder.is_none() {
-            let step = Step::from_init(&state.options.claude.init_of_failed_run());
+            let mut init = state.options.claude.init_of_failed_run();
+            if let Some(session) = &state.session {
+                init.session_id = session.clone().into();
+            }
+            let step = Step::from_init(&init);
             drop(state.write(step));
         }
         if let Some(message) = reason.and_then(|reason| self.options.failure_message(reason)) {
@@ -134,6 +143,11 @@ impl DialectWriter {
         }
         let end = Step::from_error(&event);
         drop(state.end_with_error(end).and_then(|()| state.flush()));
+    }
+
+    /// Records whether the host has asked for the end of the run in progress, or of the next one.
+    pub(crate) fn expect_interrupt(&self, is_interrupted: bool) {
+        self.lock().is_interrupted = is_interrupted;
     }
 
     /// Adds the id that the host gave a prompt. The line of the prompt has it.
@@ -207,10 +221,16 @@ impl EventWriter for DialectWriter {
             }
             EventKind::RunFinished(run) => {
                 state.check_started()?;
+                let is_interrupted = std::mem::take(&mut state.is_interrupted);
                 match &run.outcome {
                     RunOutcome::Completed => state.end_with_result(Step::from_result(&result_event(run))),
                     RunOutcome::Failed(failure) => {
-                        state.end_with_error(Step::from_error(&failure_event(failure, Some(run))))
+                        let mut event = failure_event(failure, Some(run));
+                        // No signal has ended the run.
+                        if is_interrupted && failure.reason == Reason::Signalled(Signal::Int) {
+                            event.message = INTERRUPTED.into();
+                        }
+                        state.end_with_error(Step::from_error(&event))
                     }
                 }
             }

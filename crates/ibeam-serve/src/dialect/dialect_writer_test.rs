@@ -92,7 +92,7 @@ fn write_failure(writer: &DialectWriter, reason: &Reason) {
 #[track_caller]
 fn check(name: &str, options: impl FnOnce(&mut DialectOptions), runs: &[&str], failure: Option<Reason>) {
     let (writer, out) = writer_with(options);
-    let limits = ModelLimits { context_window: Some(1_000_000), max_output_tokens: None };
+    let limits = ModelLimits { context_window: Some(1_000_000), ..ModelLimits::default() };
     writer.on_model("claude-sonnet-4-6", limits);
     let mut calls = String::new();
     let mut event_writer = writer.event_writer();

@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::control_protocol::{self, ControlRequest, HostAdditions, HostMessage, value_at};
 use super::dialect_writer::DialectWriter;
+use super::session_servers::SessionServers;
 use super::usage_error;
 use ibeam_agent::message_queue::MessageQueue;
 
@@ -46,10 +47,23 @@ struct HostState {
     queue: Arc<MessageQueue>,
     waiting: Arc<Mutex<WaitingRequests>>,
     additions: Arc<Mutex<HostAdditions>>,
+    /// The MCP servers that the host has set.
+    session_servers: Arc<Mutex<SessionServers>>,
     /// The receivers of messages from the host's MCP servers, by name.
     servers: Arc<Mutex<HashMap<String, mpsc::UnboundedSender<Value>>>>,
     /// The status of each MCP server.
     statuses: Arc<Mutex<Vec<Value>>>,
+}
+
+impl HostState {
+    /// Ends the run in progress, or the next one as soon as it starts.
+    fn interrupt_run(&self, writer: &DialectWriter) {
+        // The run may end before this returns.
+        writer.expect_interrupt(true);
+        if !self.queue.interrupt() {
+            writer.expect_interrupt(false);
+        }
+    }
 }
 
 pub(crate) struct Host {
@@ -79,12 +93,13 @@ impl Host {
         std::thread::Builder::new().name("host".to_owned()).spawn(move || {
             let mut stdin = io::stdin().lock();
             while let Some(line) = next_line(&mut stdin).transpose() {
-                if let Err(reason) = line
-                    .and_then(|line| control_protocol::parse_message(&line))
-                    .map(|line| reader.handle(line))
-                {
-                    reader.shared.queue.end(Err(reason));
-                    break;
+                match line.map(|line| control_protocol::parse_message(&line)) {
+                    Ok(Ok(message)) => reader.handle(message),
+                    Ok(Err(unread)) => reader.shared.queue.push_unread(unread),
+                    Err(reason) => {
+                        reader.shared.queue.end(Err(reason));
+                        break;
+                    }
                 }
             }
             reader.shared.queue.end(Ok(()));
@@ -101,6 +116,11 @@ impl Host {
     /// Returns the additions of the host so far.
     pub(crate) fn additions(&self) -> HostAdditions {
         lock(&self.shared.additions).clone()
+    }
+
+    /// Returns the MCP servers that the host has set so far.
+    pub(crate) fn session_servers(&self) -> SessionServers {
+        lock(&self.shared.session_servers).clone()
     }
 
     /// Sets the status of each MCP server.
@@ -126,7 +146,7 @@ impl Host {
 
     /// Ends the run in progress, like a request of the host.
     pub(super) fn interrupt_run(&self) {
-        self.shared.queue.interrupt();
+        self.shared.interrupt_run(&self.writer);
     }
 
     /// Returns an id for a request that is not about a call.
@@ -218,7 +238,7 @@ impl StdinReader {
                 Ok(control_protocol::initialize_response(&self.models))
             }
             ControlRequest::Interrupt => {
-                self.shared.queue.interrupt();
+                self.shared.interrupt_run(&self.writer);
                 Ok(json!({}))
             }
             ControlRequest::SetMode(mode) if mode == self.writer.options().claude.mode => {
@@ -228,6 +248,7 @@ impl StdinReader {
                 Err("the permission mode holds for the whole process; give it at start".to_owned())
             }
             ControlRequest::McpStatus => Ok(json!({ "mcpServers": &*lock(&self.shared.statuses) })),
+            ControlRequest::SetServers(servers) => Ok(lock(&self.shared.session_servers).replace(&servers)),
             ControlRequest::NoOp => Ok(json!({})),
             ControlRequest::SetModel(_) => Err("`set_model` is answered by the session".to_owned()),
             ControlRequest::Reject(why) => Err(why),
@@ -266,7 +287,7 @@ impl Approver for Host {
             match self.request(format!("ask-{}", call.id), request).await {
                 Some(Ok(answer)) => {
                     if *value_at(&answer, "/interrupt") == true {
-                        self.shared.queue.interrupt();
+                        self.interrupt_run();
                     }
                     approval(&answer, &input)
                 }
@@ -294,7 +315,7 @@ impl Drop for PendingRequest<'_> {
 }
 
 /// Reads a line without its end; `None` after the last.
-fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
+fn next_line(stdin: &mut impl BufRead) -> Result<Option<Vec<u8>>, Reason> {
     let mut line = Vec::new();
     let read = stdin.take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
     let read = read.map_err(|error| Reason::Io { what: "stdin".to_owned(), detail: error.to_string() })?;
@@ -302,7 +323,6 @@ fn next_line(stdin: &mut impl BufRead) -> Result<Option<String>, Reason> {
     if read as u64 == MAX_LINE_BYTES && !ends {
         return Err(usage_error("a line of stdin is longer than 64 MiB"));
     }
-    let line = String::from_utf8(line).map_err(|_| usage_error("a line of stdin is not UTF-8"))?;
     Ok((read > 0).then_some(line))
 }
 

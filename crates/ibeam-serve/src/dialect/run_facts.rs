@@ -151,6 +151,11 @@ impl RunFacts {
         }
         let cost = self.model_uses.values().fold(0_u64, |sum, used| sum.saturating_add(used.cost_micros));
         set(line, "/total_cost_usd", dollars(cost));
+        if self.limits.get(&self.model).is_some_and(|limits| limits.lacks_price)
+            && let Some(line) = line.as_object_mut()
+        {
+            line.insert("ibeam".to_owned(), json!({ "budget_enforced": false }));
+        }
         set(line, "/duration_api_ms", self.api_ms.into());
         let limits = |model| self.limits.get(model).copied().unwrap_or_default();
         let used = self.model_uses.iter().map(|(model, used)| (model.clone(), used.report(limits(model))));

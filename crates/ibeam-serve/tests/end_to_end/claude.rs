@@ -300,6 +300,44 @@ fn a_server_of_the_host_that_fails_is_reported() {
     assert!(output.stderr.contains("calc") && output.stderr.contains("no such server"), "{output}");
 }
 
+/// The session starts with one server, and the next run has another one.
+#[test]
+fn servers_of_the_host_can_be_set_between_runs() {
+    let Some(python) = ibeam_testkit::stdio_mcp_server::python() else { return };
+    let workspace = Workspace::new().file("server.py", ibeam_testkit::stdio_mcp_server::SERVER);
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]).with_workspace(workspace);
+    let set = |id: &str, name: &str| {
+        let servers = json!({ name: { "command": python, "args": ["server.py"] } });
+        request(id, &json!({ "subtype": "mcp_set_servers", "servers": servers }))
+    };
+    let running = claude(&scene, &SDK).stdin(Stdin::SilentPipe).start();
+    running.type_text(&(set("r1", "first") + &prompt("one")));
+    running.wait_for_stdout("\"type\":\"result\"");
+    running.type_text(&set("r2", "second"));
+    running.wait_for_stdout("\"request_id\":\"r2\"");
+    running.type_text(&prompt("two"));
+    running.wait_for_stdout("Two.");
+    running.signal(Signal::Term);
+    let output = running.finish();
+    let lines = events(&output);
+    let responses: Vec<&Value> = answers(&lines).into_iter().map(|(_, answer)| &answer["response"]).collect();
+    assert_eq!(
+        responses,
+        [
+            &json!({ "added": ["first"], "removed": [], "errors": {} }),
+            &json!({ "added": ["second"], "removed": ["first"], "errors": {} }),
+        ],
+        "{output}"
+    );
+    let servers: Vec<&Value> = lines.iter().filter_map(|line| line.get("mcp_servers")).collect();
+    let connected = |name: &str| json!([{ "name": name, "status": "connected" }]);
+    assert_eq!(servers, [&connected("first"), &connected("second")], "{output}");
+    let offers = |index: usize, name: &str| {
+        scene.server.requests()[index].body["tools"].to_string().contains(&format!("mcp_{name}_"))
+    };
+    assert!(offers(0, "first") && !offers(0, "second") && offers(1, "second"), "{output}");
+}
+
 #[test]
 fn set_model_applies_to_later_prompts() {
     let scene = Scene::new([answer_text("One."), answer_text("Two."), answer_text("Three.")]);

@@ -191,9 +191,72 @@ fn an_interrupt_right_after_a_prompt_ends_its_run() {
     let stdin = [prompt("never mind"), interrupt, prompt("go on")].concat();
     let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run().succeeded();
     let lines = events(&output);
-    let results: Vec<&Value> =
-        lines.iter().filter(|line| line["type"] == "result").map(|line| &line["is_error"]).collect();
-    assert_eq!(results, [true, false], "{output}");
+    let results: Vec<&Value> = lines.iter().filter(|line| line["type"] == "result").collect();
+    assert_eq!([&results[0]["is_error"], &results[1]["is_error"]], [true, false], "{output}");
+    // No signal was sent.
+    assert_eq!(results[0]["errors"], json!(["[Request interrupted by user]"]), "{output}");
+    assert!(!results[0].to_string().to_lowercase().contains("signal"), "{output}");
+}
+
+#[test]
+fn a_bad_line_is_reported_and_the_next_message_has_its_run() {
+    let scene = Scene::new([answer_text("One."), answer_text("Two.")]);
+    let bad_prompt =
+        json!({ "type": "user", "message": { "role": "user", "content": [{ "type": "video" }] } });
+    let stdin = [
+        b"\xff\n{\n".to_vec(),
+        prompt("first").into(),
+        format!("no message\n{bad_prompt}\n").into(),
+        prompt("second").into(),
+    ];
+    let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.concat())).run().succeeded();
+    let lines = events(&output);
+    let results: Vec<&Value> = lines.iter().filter(|line| line["type"] == "result").collect();
+    // A program waits for one result for each prompt.
+    let ends: Vec<&Value> = results.iter().map(|result| &result["is_error"]).collect();
+    assert_eq!(ends, [false, true, false], "{output}");
+    assert!(results[1]["errors"][0].as_str().unwrap().contains("not `video`"), "{output}");
+    assert_eq!(results[1]["session_id"], results[2]["session_id"], "{output}");
+    assert_eq!([&results[0]["result"], &results[2]["result"]], ["One.", "Two."]);
+    assert_eq!(output.stderr_lines("warning: a message was skipped:").len(), 4, "{output}");
+}
+
+#[test]
+fn a_last_message_that_cannot_be_read_decides_about_the_exit_code() {
+    let scene = Scene::new([answer_text("One.")]);
+    let stdin = prompt("first") + "no message\n";
+    let output = claude(&scene, &SDK).stdin(Stdin::Piped(stdin.into())).run();
+    assert_eq!(output.code, Some(2), "{output}");
+    assert_eq!(kinds(&events(&output)).last(), Some(&"result"), "{output}");
+}
+
+#[test]
+fn a_model_without_a_provider_is_that_of_anthropic_if_it_has_a_key() {
+    let scene = Scene::new([answer_text("Hello.")]);
+    let args = ["--dialect", "claude", "--model", "house-model-7", "-p", "hi"];
+    let program = scene.ibeam_without_model(args).env("ANTHROPIC_BASE_URL", scene.server.url());
+    let output = program.env("ANTHROPIC_API_KEY", "key").env("OPENAI_API_KEY", "other").run().succeeded();
+    assert_eq!(output.stdout, "Hello.\n");
+    assert_eq!(scene.server.requests()[0].body["model"], "house-model-7");
+}
+
+#[test]
+fn a_budget_without_a_price_is_reported_as_not_enforced() {
+    let result = |model: &str| {
+        let scene = Scene::new([answer_text("Hello.")]);
+        let args = ["-p", "--output-format", "json", "--max-budget-usd", "5", "--model", model, "hi"];
+        let output = claude(&scene, &args).run().succeeded();
+        (output.json(), output.stderr)
+    };
+    let (unknown, stderr) = result("house-model-7");
+    assert_eq!(unknown["ibeam"], json!({ "budget_enforced": false }), "{unknown}");
+    assert!(stderr.contains("the limit of the cost is not enforced"), "{stderr}");
+    // The family of the model has a price.
+    for model in ["claude-sonnet-4-6", "claude-sonnet-preview-9-9"] {
+        let (known, stderr) = result(model);
+        assert!(known.get("ibeam").is_none() && stderr.is_empty(), "{known} {stderr}");
+        assert!(known["total_cost_usd"].as_f64().unwrap() > 0.0, "{known}");
+    }
 }
 
 #[test]

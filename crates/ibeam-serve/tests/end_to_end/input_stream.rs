@@ -90,6 +90,14 @@ fn each_message_is_a_turn_of_one_session() {
     }
 }
 
+#[test]
+fn the_content_of_a_message_may_be_a_string() {
+    let scene = Scene::new([answer_text("One.")]);
+    let line = json!({ "type": "user", "message": { "role": "user", "content": "first" } });
+    let output = with_input(&scene, &[], &[format!("{line}\n")]).run().succeeded();
+    assert_eq!(prompts(&events(&output)), ["first"]);
+}
+
 /// The line may come from another session.
 #[test]
 fn a_line_of_the_output_can_be_written_back() {

@@ -68,20 +68,24 @@ fn check_value<'a>(
             Some(object) => return check_keys(line, path, description(), Some((key, constant)), object),
             None => Some("an object"),
         },
-        Shape::List(item) | Shape::NonEmptyList(item) => match value.as_array() {
-            Some(items) => {
-                if items.is_empty() && matches!(shape, Shape::NonEmptyList(_)) {
-                    line.add(path, Rule::WrongValue, format!("{} is empty", path_name(path)));
+        Shape::TextOrNonEmptyList(_) if value.is_string() => None,
+        Shape::List(item) | Shape::NonEmptyList(item) | Shape::TextOrNonEmptyList(item) => {
+            match value.as_array() {
+                Some(items) => {
+                    if items.is_empty() && !matches!(shape, Shape::List(_)) {
+                        line.add(path, Rule::WrongValue, format!("{} is empty", path_name(path)));
+                    }
+                    for (index, value) in items.iter().enumerate() {
+                        path.push(PathStep::Index(index));
+                        check_value(line, path, item, value);
+                        path.pop();
+                    }
+                    return;
                 }
-                for (index, value) in items.iter().enumerate() {
-                    path.push(PathStep::Index(index));
-                    check_value(line, path, item, value);
-                    path.pop();
-                }
-                return;
+                None if matches!(shape, Shape::TextOrNonEmptyList(_)) => Some("a string or a list"),
+                None => Some("a list"),
             }
-            None => Some("a list"),
-        },
+        }
     };
     if let Some(expected) = expected {
         line.add(

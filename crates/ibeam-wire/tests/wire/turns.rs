@@ -111,6 +111,21 @@ fn messages_are_read_with_their_delivery() {
 }
 
 #[test]
+fn a_string_is_a_block_of_text() {
+    let message = |content: &str| {
+        format!("{{\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":{content}}}}}")
+    };
+    let read = |line: &str| InputReader::new(line.as_bytes()).next().unwrap();
+    assert_eq!(
+        read(&message("\"do \\n it\"")).unwrap(),
+        read(&message("[{\"type\":\"text\",\"text\":\"do \\n it\"}]")).unwrap()
+    );
+    assert_eq!(read(&message("\" \"")).unwrap_err().to_string(), "line 1: the message has no text");
+    let number = read(&message("1")).unwrap_err().to_string();
+    assert!(number.ends_with("`message.content` should be a string or a list, and is a number"), "{number}");
+}
+
+#[test]
 fn the_reader_ends_at_the_first_line_that_is_not_a_message() {
     let read = |bytes: &[u8]| {
         let mut reader = InputReader::new(bytes);

@@ -166,6 +166,13 @@ fn settings_are_applied_ignored_with_a_notice_or_refused() {
         "totally.unknown.key=3",
         "experimental_compact_prompt_file=\"x\"",
         "projects./w.trust_level=\"trusted\"",
+        "approvals_reviewer=\"user\"",
+        "model_provider=\"openai\"",
+        "apps._default.destructive_enabled=false",
+        "apps._default.default_tools_approval_mode=\"prompt\"",
+        "disable_paste_burst=false",
+        "allow_something=true",
+        "hooks={}",
     ];
     for setting in ignored {
         let options = check(&["exec", "-c", setting, "x"], &[common[0], common[1], "--", "x"]);
@@ -204,11 +211,20 @@ fn settings_are_applied_ignored_with_a_notice_or_refused() {
         "hooks.a=1",
         "projects./w.trust_level=\"untrusted\"",
         "new.allowed_domains=[]",
+        "allow_something=false",
+        "disable_something=true",
+        "approvals_reviewer=\"guardian_subagent\"",
+        "new.exclude=[\"a\"]",
         "shell_environment_policy.inherit=\"none\"",
         "shell_environment_policy.exclude=[\"A*\"]",
     ] {
         refused(&["exec", "-c", setting, "x"], "not known here");
     }
+    // A value that widens has the effect of its flag.
+    check(
+        &["exec", "-c", "sandbox_mode=\"danger-full-access\"", "-c", "approval_policy=\"never\"", "x"],
+        &["--force", "--sandbox=disabled", "--", "x"],
+    );
     check(
         &["exec", "-c", "shell_environment_policy.inherit=\"all\"", "x"],
         &[common[0], common[1], "--", "x"],

@@ -49,7 +49,7 @@ fn check_model(app: &AppContext, name: Option<&str>, cost_flag: Option<&str>) ->
     };
     let chain = FallbackChain::choose(app, &first)?;
     for model in std::iter::once(&first).chain(&chain.choices).map(ModelChoice::info) {
-        let prices = model_info::prices(app, model)?;
+        let prices = model_info::budget_prices(app, model)?;
         if let Some(flag) = cost_flag.filter(|_| prices.is_none()) {
             return Err(model_info::no_price(model, flag).into());
         }

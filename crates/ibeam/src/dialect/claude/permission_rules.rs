@@ -29,19 +29,40 @@ const OTHER_TOOLS: &[&str] = &[
     "Agent",
     "AskUserQuestion",
     "BashOutput",
+    "CronCreate",
+    "CronDelete",
+    "CronList",
     "EnterPlanMode",
+    "EnterWorktree",
     "ExitPlanMode",
+    "ExitWorktree",
+    "KillBash",
     "KillShell",
+    "LSP",
     "ListMcpResourcesTool",
+    "Monitor",
     "NotebookEdit",
     "NotebookRead",
+    "PushNotification",
     "ReadMcpResourceTool",
+    "RemoteTrigger",
+    "ScheduleWakeup",
+    "SendMessage",
+    "SendUserFile",
     "Skill",
     "SlashCommand",
+    "StructuredOutput",
     "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
     "TaskOutput",
     "TaskStop",
+    "TaskUpdate",
+    "TeamCreate",
+    "TeamDelete",
     "ToolSearch",
+    "Workflow",
 ];
 
 /// Returns the tools of ibeam for a rule `Name` or `Name(*)`; none for a rule about a part of a tool.
@@ -236,6 +257,9 @@ mod tests {
 
     #[test]
     fn other_tools_are_known_or_unclear() {
+        for tool in ["Agent", "Task", "TeamCreate", "SendMessage", "Skill"] {
+            check(tool, "-", "-");
+        }
         check("WebFetch(domain:example.org)", "WebFetch(example.org)", "WebFetch(example.org)");
         check("WebFetch", "WebFetch(*)", "WebFetch(*)");
         check("mcp__git", "Mcp(git:*)", "Mcp(git:*)");

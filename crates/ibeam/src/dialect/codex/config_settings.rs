@@ -1,7 +1,7 @@
 //! `--config KEY=VALUE` of Codex: the value is TOML, or else plain text.
 //!
-//! An unknown key is ignored with a notice. It is refused where its name suggests that it restricts the run or changes
-//! the provider or the configuration.
+//! An unknown key is ignored with a notice. It is refused where its value may restrict the run, or change the provider or
+//! the configuration.
 
 use ibeam_protocol::{Reason, sentence};
 use toml_edit::Value;
@@ -11,6 +11,8 @@ use super::{CodexDraft, literal, set, usage_error};
 /// Keys, or their first parts up to a dot, that are ignored with a notice. They do not restrict the run.
 const IGNORED_KEYS: &[&str] = &[
     "analytics",
+    // There are no apps here that could be restricted.
+    "apps",
     "check_for_update_on_startup",
     "features",
     "file_opener",
@@ -44,44 +46,36 @@ const IGNORED_KEYS: &[&str] = &[
     "web_search",
 ];
 
-/// Words in the names of keys that may restrict the run, or change the provider or the configuration.
-const RESTRICTING_WORDS: &[&str] = &[
-    "allow",
-    "allowed",
-    "approval",
-    "approvals",
-    "block",
-    "blocked",
-    "denied",
-    "deny",
-    "disable",
-    "disabled",
-    "domains",
-    "enforce",
-    "exclude",
-    "excluded",
-    "exec",
-    "execpolicy",
-    "forbid",
-    "forbidden",
-    "forced",
-    "guardian",
-    "hooks",
-    "network",
-    "permission",
-    "permissions",
-    "policy",
-    "profile",
-    "profiles",
-    "provider",
-    "providers",
-    "proxy",
-    "requirements",
-    "restrict",
-    "restricted",
-    "rules",
-    "sandbox",
-    "trust",
+/// Words in the names of keys that may restrict the run, or change the provider or the configuration, with the values
+/// under which such a key does not. A key is ignored only if its value is one of these for each word in its name.
+const WORDS_WITH_HARMLESS_VALUES: &[(&[&str], &[&str])] = &[
+    (&["allow", "allowed", "network", "permission", "permissions", "trust"], &["true"]),
+    (
+        &[
+            "block",
+            "blocked",
+            "denied",
+            "deny",
+            "disable",
+            "disabled",
+            "enforce",
+            "exclude",
+            "excluded",
+            "forbid",
+            "forbidden",
+            "forced",
+            "restrict",
+            "restricted",
+        ],
+        &["false", "[]", "{}", ""],
+    ),
+    (&["execpolicy", "hooks", "requirements", "rules"], &["[]", "{}"]),
+    // Nobody is asked in `codex exec`, and no other model reviews calls for the user.
+    (&["approval", "approvals"], &["user"]),
+    (&["guardian"], &["false"]),
+    (&["provider"], &["openai"]),
+    (&["proxy", "profile", "profiles"], &[""]),
+    (&["domains", "exec", "policy", "providers", "sandbox"], &[]),
 ];
 
 /// Restrictions that are always in force: commands have a private `/tmp` and no other directory outside of the given
@@ -138,7 +132,7 @@ impl CodexDraft {
             key if key.starts_with("projects.") && key.ends_with(".trust_level") && text == "trusted" => {
                 ignore_key(self, key)
             }
-            key if may_restrict(key) => Err(usage_error(sentence!(
+            key if may_restrict(key, &text) => Err(usage_error(sentence!(
                 "`--config {key}` is not known here, and could restrict the run or change where it connects",
                 key
             ))),
@@ -147,10 +141,15 @@ impl CodexDraft {
     }
 }
 
-/// Whether the name of a key suggests that leaving it out allows more or changes where the run connects.
-fn may_restrict(key: &str) -> bool {
+/// Whether leaving out a key with this value may allow more or change where the run connects. The name of the key tells
+/// what it is about, and the value decides.
+fn may_restrict(key: &str, value: &str) -> bool {
     let lower = key.to_ascii_lowercase();
-    lower.ends_with("base_url") || lower.split(['.', '_', '-']).any(|part| RESTRICTING_WORDS.contains(&part))
+    let words: Vec<&str> = lower.split(['.', '_', '-']).collect();
+    let is_harmful = |(names, values): &(&[&str], &[&str])| {
+        names.iter().any(|name| words.contains(name)) && !values.contains(&value)
+    };
+    lower.ends_with("base_url") || WORDS_WITH_HARMLESS_VALUES.iter().any(is_harmful)
 }
 
 fn ignore_key(draft: &mut CodexDraft, key: &str) -> Result<(), Reason> {
