@@ -102,7 +102,7 @@ fn files_that_somebody_else_changed_are_overwritten_only_with_force() {
     fs::write(scene.workspace.path().join("calc.py"), "mine\n").unwrap();
     let refused = scene.ibeam_without_model(["undo"]).run();
     assert_eq!(refused.code, Some(1), "{refused}");
-    assert!(refused.stderr.contains("`calc.py` was changed since by somebody else"), "{refused}");
+    assert!(refused.stderr.contains("`calc.py` has changed since"), "{refused}");
     assert_eq!(scene.workspace.read("calc.py").as_deref(), Some("mine\n"));
     scene.ibeam_without_model(["undo", "--force"]).run().succeeded();
     assert!(scene.workspace.read("calc.py").unwrap().starts_with("def add"));
