@@ -39,7 +39,7 @@ pub(super) trait CommandDisplay {
         notice: Option<String>,
     ) -> Result<Option<ChosenSession>, RunError>;
 
-    /// Lets the person choose one of `choices`. With `against_text`, what is typed as text is no answer.
+    /// Lets the person choose one of `choices`. With `gives_way`, text that is typed ends the choice.
     ///
     /// # Errors
     /// The reason of a signal.
@@ -48,7 +48,7 @@ pub(super) trait CommandDisplay {
         process: &RunProcess<'_>,
         title: String,
         choices: Vec<String>,
-        against_text: bool,
+        gives_way: bool,
     ) -> Result<DialogReply, RunError>;
 
     /// Returns the keys that help lists.

@@ -274,9 +274,9 @@ impl CommandDisplay for InlineScreen {
         process: &RunProcess<'_>,
         title: String,
         choices: Vec<String>,
-        against_text: bool,
+        gives_way: bool,
     ) -> Result<DialogReply, RunError> {
-        let guard = if against_text { DialogGuard::AgainstText } else { DialogGuard::None };
+        let guard = if gives_way { DialogGuard::GivesWay } else { DialogGuard::None };
         self.ask(process, title, DialogInput::Choice(choices), (guard, EscapeEffect::GoesBack))
     }
 

@@ -405,6 +405,7 @@ impl Questioner for LineQuestioner {
                 Some(Choice::Once) => Reply::Once,
                 Some(Choice::ForSession) => Reply::ForSession,
                 Some(Choice::AllEdits) => Reply::AllEdits,
+                Some(Choice::AlwaysHere) => Reply::AlwaysHere,
                 Some(Choice::Always) => Reply::Always,
                 Some(Choice::RefuseAndExplain) => {
                     let text = format!("{}\n", self.catalogue.line(&TuiLine::ExplainInLine));

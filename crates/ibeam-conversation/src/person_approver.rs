@@ -92,8 +92,12 @@ impl<Q: Questioner> Approver for PersonApprover<Q> {
                     lock(&self.answers.added).extend(ALL_EDITS.parse());
                     Approval::Granted
                 }
+                Reply::AlwaysHere => {
+                    rule.into_iter().for_each(|rule| self.add_rule(&rule, Some(&self.policy.workspace)));
+                    Approval::Granted
+                }
                 Reply::Always => {
-                    rule.into_iter().for_each(|rule| self.add_rule(&rule));
+                    rule.into_iter().for_each(|rule| self.add_rule(&rule, None));
                     Approval::Granted
                 }
                 Reply::Refuse => Approval::Refused(None),
@@ -124,15 +128,16 @@ impl<Q: Questioner> PersonApprover<Q> {
         is_allowed(&policy, access)
     }
 
-    /// Adds an allow rule to the user's configuration and to the following sessions, and prints it.
-    fn add_rule(&self, rule: &str) {
+    /// Adds an allow rule, for one workspace or for all, to the user's configuration and to the following sessions, and prints
+    /// it.
+    fn add_rule(&self, rule: &str, workspace: Option<&Path>) {
         if let Ok(rule) = rule.parse() {
             lock(&self.answers.added).push(rule);
         }
         let path = &self.app.dirs.user_config;
         let shown = path.display().to_string();
         let catalogue = &self.app.base.catalogue;
-        let (is_good, text) = match write_rule(path, rule) {
+        let (is_good, text) = match write_rule(path, rule, workspace) {
             Ok(()) => (true, catalogue.line(&TuiLine::RuleAdded { rule, path: &shown })),
             Err(detail) => {
                 let line = TuiLine::RuleNotWritten { path: &shown, detail: &detail };
@@ -188,16 +193,24 @@ fn new_rule(policy: &Policy, access: &Access) -> Option<String> {
     candidates.into_iter().flatten().find(|rule| allows(policy, rule, access))
 }
 
-/// Adds a token to the list `permissions.allow` of a configuration file, which may not exist yet.
+/// Adds a token to the list `permissions.allow` of a configuration file, which may not exist yet, or to the list of one
+/// workspace.
 ///
 /// # Errors
 /// The reason why the file cannot be read, understood or written.
-fn write_rule(path: &Path, rule: &str) -> Result<(), String> {
+fn write_rule(path: &Path, rule: &str, workspace: Option<&Path>) -> Result<(), String> {
     edit_config(path, |document| {
-        let permissions = document.entry("permissions").or_insert_with(|| Item::Table(Table::new()));
-        let table = permissions.as_table_like_mut().ok_or("`permissions` is not a table")?;
-        let list = table.entry("allow").or_insert_with(|| Item::Value(Value::Array(Array::new())));
-        let list = list.as_array_mut().ok_or("`permissions.allow` is not a list")?;
+        let new_table = || Item::Table(Table::new());
+        let permissions = document.entry("permissions").or_insert_with(new_table);
+        let mut table = permissions.as_table_like_mut().ok_or("`permissions` is not a table")?;
+        let mut name = "allow";
+        if let Some(workspace) = workspace {
+            let projects = table.entry("projects").or_insert_with(new_table);
+            table = projects.as_table_like_mut().ok_or("`permissions.projects` is not a table")?;
+            name = workspace.to_str().ok_or("the path of the workspace is not UTF-8")?;
+        }
+        let list = table.entry(name).or_insert_with(|| Item::Value(Value::Array(Array::new())));
+        let list = list.as_array_mut().ok_or("the rules are not in a list")?;
         if list.iter().all(|token| token.as_str() != Some(rule)) {
             list.push(rule);
         }
@@ -265,14 +278,17 @@ mod tests {
     fn a_rule_is_added_to_the_list_and_the_rest_of_the_file_stays() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("new/config.toml");
-        write_rule(&path, "Shell(ls)").unwrap();
-        write_rule(&path, "Shell(ls)").unwrap();
+        write_rule(&path, "Shell(ls)", None).unwrap();
+        write_rule(&path, "Shell(ls)", None).unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "[permissions]\nallow = [\"Shell(ls)\"]\n");
+        write_rule(&path, "Shell(cat)", Some(Path::new("/home/me/my.app"))).unwrap();
+        let expect = "[permissions]\nallow = [\"Shell(ls)\"]\n\n[permissions.projects]\n\"/home/me/my.app\" = [\"Shell(cat)\"]\n";
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), expect);
         std::fs::write(&path, "# mine\n[permissions]\ndeny = [\"Shell(rm)\"]\n").unwrap();
-        write_rule(&path, "Shell(ls)").unwrap();
+        write_rule(&path, "Shell(ls)", None).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, "# mine\n[permissions]\ndeny = [\"Shell(rm)\"]\nallow = [\"Shell(ls)\"]\n");
         std::fs::write(&path, "permissions = 1\n").unwrap();
-        assert!(write_rule(&path, "Shell(ls)").is_err());
+        assert!(write_rule(&path, "Shell(ls)", None).is_err());
     }
 }

@@ -414,7 +414,7 @@ mod tests {
 
     #[test]
     fn a_broken_line_is_named() {
-        check(&[A, r#"{"id":"b","#], &["a"], &[(2, "EOF")]);
+        check(&[A, r#"{"id":"b","#], &["a"], &[(2, "ends too early")]);
         check(&[r#"{"id":"b","prompt":"p"}"#], &[], &[(1, "missing field `workspace`")]);
         check(&[r#"{"id":"b","prompt":"p","workspace":"ws","x":1}"#], &[], &[(1, "unknown field `x`")]);
         check(&[r#"{"id":"b","prompt":"p","workspace":7}"#], &[], &[(1, "should be a path, or an object")]);

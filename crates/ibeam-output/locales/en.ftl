@@ -932,6 +932,7 @@ tui-allow-this = Allow this?
 tui-once = yes, once
 tui-for-session = yes, until the program ends
 tui-all-edits = yes, and all edits of files in the workspace until the program ends
+tui-always-here = yes, always in this project: add the rule `{ $rule }`
 tui-always = yes, always and in all projects: add the rule `{ $rule }`
 tui-refuse = no
 tui-refuse-and-explain = no, and tell the model why

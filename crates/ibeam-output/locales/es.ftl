@@ -913,6 +913,7 @@ tui-allow-this = ¿Permitir esto?
 tui-once = sí, una vez
 tui-for-session = sí, hasta que termine el programa
 tui-all-edits = sí, y todos los cambios de archivos del espacio de trabajo hasta que termine el programa
+tui-always-here = sí, siempre en este proyecto: añadir la regla `{ $rule }`
 tui-always = sí, siempre y en todos los proyectos: añadir la regla `{ $rule }`
 tui-refuse = no
 tui-refuse-and-explain = no, y decir al modelo por qué

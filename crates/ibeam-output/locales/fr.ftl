@@ -913,6 +913,7 @@ tui-allow-this = Autoriser ceci ?
 tui-once = oui, une fois
 tui-for-session = oui, jusqu’à la fin du programme
 tui-all-edits = oui, et toutes les modifications de fichiers de l’espace de travail jusqu’à la fin du programme
+tui-always-here = oui, toujours dans ce projet : ajouter la règle `{ $rule }`
 tui-always = oui, toujours et dans tous les projets : ajouter la règle `{ $rule }`
 tui-refuse = non
 tui-refuse-and-explain = non, et dire pourquoi au modèle

@@ -805,6 +805,7 @@ tui-allow-this = Izinkan ini?
 tui-once = ya, sekali
 tui-for-session = ya, sampai program berakhir
 tui-all-edits = ya, dan semua perubahan file di ruang kerja sampai program berakhir
+tui-always-here = ya, selalu di proyek ini: tambahkan aturan `{ $rule }`
 tui-always = ya, selalu dan di semua proyek: tambahkan aturan `{ $rule }`
 tui-refuse = tidak
 tui-refuse-and-explain = tidak, dan beri tahu model alasannya

@@ -805,6 +805,7 @@ tui-allow-this = これを許可しますか?
 tui-once = はい、今回のみ
 tui-for-session = はい、プログラムの終了まで
 tui-all-edits = はい、さらにプログラムの終了までワークスペースのファイルの変更すべて
+tui-always-here = はい、このプロジェクトで常に許可: 規則 `{ $rule }` を追加
 tui-always = はい、すべてのプロジェクトで常に許可: 規則 `{ $rule }` を追加
 tui-refuse = いいえ
 tui-refuse-and-explain = いいえ、理由をモデルに伝える

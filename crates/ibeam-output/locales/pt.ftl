@@ -913,6 +913,7 @@ tui-allow-this = Permitir isto?
 tui-once = sim, uma vez
 tui-for-session = sim, até o programa terminar
 tui-all-edits = sim, e todas as alterações de arquivos do espaço de trabalho até o programa terminar
+tui-always-here = sim, sempre neste projeto: acrescentar a regra `{ $rule }`
 tui-always = sim, sempre e em todos os projetos: acrescentar a regra `{ $rule }`
 tui-refuse = não
 tui-refuse-and-explain = não, e dizer ao modelo por quê

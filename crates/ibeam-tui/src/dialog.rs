@@ -62,6 +62,8 @@ pub enum DialogGuard {
     AgainstText,
     /// Text is not an answer, nor is Enter alone: an answer may grant something.
     Consent,
+    /// Text closes the dialog, as Esc does, and goes into the input. The first choice is selected.
+    GivesWay,
 }
 
 /// The effect of Esc, and of an empty line where there are lines only.
@@ -102,6 +104,8 @@ pub(crate) struct OpenDialog {
     title: String,
     input: DialogInput,
     guard: Option<TypeAheadGuard>,
+    /// Whether text closes the dialog.
+    pub(crate) gives_way: bool,
     escape: EscapeEffect,
     /// The choice that Enter alone chooses.
     preselected: Option<usize>,
@@ -119,6 +123,7 @@ impl OpenDialog {
         Self {
             title,
             input,
+            gives_way: guard == DialogGuard::GivesWay,
             guard: (guard != DialogGuard::None).then(|| TypeAheadGuard::new(now)),
             escape,
             preselected,

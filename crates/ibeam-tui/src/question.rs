@@ -22,6 +22,8 @@ pub enum Reply {
     ForSession,
     /// Allow the call, and all changes of files in the workspace until the program ends.
     AllEdits,
+    /// Allow the call, and add the rule of the question for this workspace.
+    AlwaysHere,
     /// Allow the call, and add the rule of the question.
     Always,
     Refuse,
@@ -47,6 +49,7 @@ impl LastingAnswers {
             (Choice::Once, true),
             (Choice::ForSession, self.same_call),
             (Choice::AllEdits, self.all_edits),
+            (Choice::AlwaysHere, self.rule.is_some()),
             (Choice::Always, self.rule.is_some()),
             (Choice::Refuse, true),
             (Choice::RefuseAndExplain, true),
@@ -75,6 +78,8 @@ pub enum Choice {
     ForSession,
     /// Allow all changes of files in the workspace until the program ends.
     AllEdits,
+    /// Add a rule for this workspace.
+    AlwaysHere,
     /// Add a rule.
     Always,
     Refuse,
@@ -95,12 +100,13 @@ impl Choice {
         }
     }
 
-    /// Returns the text of the choice. `rule` is the rule that [`Self::Always`] adds.
+    /// Returns the text of the choice. `rule` is the rule that is added.
     pub fn line(self, rule: Option<&str>) -> TuiLine<'_> {
         match self {
             Self::Once => TuiLine::Once,
             Self::ForSession => TuiLine::ForSession,
             Self::AllEdits => TuiLine::AllEdits,
+            Self::AlwaysHere => TuiLine::AlwaysHere { rule: rule.unwrap_or_default() },
             Self::Always => TuiLine::Always { rule: rule.unwrap_or_default() },
             Self::Refuse => TuiLine::Refuse,
             Self::RefuseAndExplain => TuiLine::RefuseAndExplain,

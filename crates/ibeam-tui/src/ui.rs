@@ -330,6 +330,8 @@ impl<W: Write> Ui<W> {
             TerminalEvent::Paste(text) => {
                 if let Some(view) = &mut self.view {
                     view.on_paste(&text);
+                } else if self.close_dialog_that_gives_way() {
+                    self.paste(&text, now);
                 } else if let Some(dialog) = &mut self.dialog {
                     let of_input = dialog.on_paste(&text, now);
                     self.editor.insert(&of_input.unwrap_or_default());

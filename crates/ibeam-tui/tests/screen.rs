@@ -218,14 +218,14 @@ fn a_question_on_a_small_screen_shows_choices_around_the_selected_one() {
     };
     ui.ask(question, now).unwrap();
     let shown = |terminal: &Terminal| terminal.rows().join("\n");
-    assert!(shown(&terminal).contains("Allow this?\n1/5 yes, once\n"), "{}", shown(&terminal));
+    assert!(shown(&terminal).contains("Allow this?\n1/6 yes, once\n"), "{}", shown(&terminal));
     let later = now + std::time::Duration::from_secs(1);
-    for _ in 0..4 {
+    for _ in 0..5 {
         let key = KeyEvent::new(KeyCode::Down, KeyModifiers::NONE);
         ui.handle(TerminalEvent::Key(key), later).unwrap();
     }
     let text = shown(&terminal);
-    assert!(text.contains("4/5 no\n") && !text.contains("1/5"), "{text}");
+    assert!(text.contains("5/6 no\n") && !text.contains("1/6"), "{text}");
     for width in [10, 20, 30, 40, 80] {
         for height in 2..24 {
             terminal.resize(width, height);

@@ -104,8 +104,15 @@ fn secret_files(app: &AppContext) -> Vec<PathBuf> {
 /// `Usage` or `BadConfig` for an invalid token.
 pub fn rules(app: &AppContext) -> Result<Vec<ActiveRule>, Reason> {
     let mut rules = Vec::new();
-    let PermissionSettings { allow, ask, deny } = &app.base.settings.permissions;
-    for (list, tokens) in [(RuleList::Deny, deny), (RuleList::Ask, ask), (RuleList::Allow, allow)] {
+    let PermissionSettings { allow, ask, deny, projects } = &app.base.settings.permissions;
+    let is_here = |directory: &str| {
+        expand_home(&app.dirs.home, directory)
+            .canonicalize()
+            .is_ok_and(|directory| directory == app.workspace)
+    };
+    let here = projects.iter().filter(|(directory, _)| is_here(directory)).map(|(_, tokens)| tokens);
+    let allowed = std::iter::once(allow).chain(here).map(|tokens| (RuleList::Allow, tokens));
+    for (list, tokens) in [(RuleList::Deny, deny), (RuleList::Ask, ask)].into_iter().chain(allowed) {
         for Setting { value, origin } in tokens {
             let rule = value.parse().map_err(|error: InvalidRule| origin.invalid(error.to_string()))?;
             rules.push(ActiveRule { list, rule, origin: origin.to_string() });

@@ -189,6 +189,9 @@ table! {
         ask: Vec<Setting<String>> = Tokens, Any;
         /// The calls that are denied.
         deny: Vec<Setting<String>> = Tokens, Any;
+        // A project may not allow itself anything.
+        /// The calls that are allowed in a workspace, by its directory.
+        projects: Named<Vec<Setting<String>>> = Tokens, Never, names ".*";
     }
 }
 

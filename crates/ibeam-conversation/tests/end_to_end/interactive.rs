@@ -303,7 +303,7 @@ fn line_mode_shows_outputs_and_lists_and_asks_again_after_an_unknown_answer() {
     running.wait_for_stdout("[>] Read the code");
     running.wait_for_stderr("1 yes, once");
     running.type_text("/help\n");
-    running.wait_for_stderr("5 no, and tell the model why\nasked");
+    running.wait_for_stderr("6 no, and tell the model why\nasked");
     running.type_text("1\n");
     running.wait_for_stdout("  hello");
     running.wait_for_stdout("Done.");

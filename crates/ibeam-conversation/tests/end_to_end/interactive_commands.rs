@@ -180,7 +180,7 @@ fn the_question_about_a_command_names_the_background() {
             if screen == "dumb" { running.wait_for_stderr(text) } else { running.wait_for_stdout(text) }
         }
         sleep(PAUSE);
-        running.type_text("4\r");
+        running.type_text("n\r");
         running.wait_for_stdout("Not allowed to start background command");
         running.wait_for_stdout("So be it.");
         running.type_text("/exit\r");
@@ -198,10 +198,10 @@ fn an_answer_that_lasts_covers_only_the_file_of_the_question() {
     let scene = Scene::new([write("a", "one"), write("b", "two"), answer_text("So be it.\n")]);
     let running = scene.ibeam(["note it", "--screen-reader"]).terminal().start();
     running.wait_for_stderr("+one");
-    running.wait_for_stderr("5 no, and tell the model why");
+    running.wait_for_stderr("6 no, and tell the model why");
     running.type_text("2\n");
     running.wait_for_stderr("+two");
-    running.type_text("4\n");
+    running.type_text("n\n");
     running.wait_for_stdout("So be it.");
     running.type_text("/exit\n");
     running.finish().succeeded();

@@ -242,3 +242,23 @@ fn a_level_of_reasoning_is_chosen_from_a_list() {
         running.finish().succeeded();
     }
 }
+
+#[test]
+fn always_in_this_project_is_a_rule_of_the_user_for_its_directory() {
+    let commands = || [answer_shell("printf hello"), answer_text("So be it.\n")];
+    let scene = Scene::new(commands());
+    let running = start(&scene, &["--screen-reader", "--sandbox", "disabled"]);
+    running.type_text("greet\n");
+    running.wait_for_stderr("3 yes, always in this project");
+    running.type_text("3\n");
+    running.wait_for_stdout("So be it.");
+    running.type_text("/exit\n");
+    running.finish().succeeded();
+    let scene = scene.with_answers(commands());
+    let again = scene.print(["greet", "--sandbox", "disabled"]).run().succeeded();
+    assert!(again.stdout.contains("hello"), "{again}");
+    let elsewhere = scene.workspace.path().join("below");
+    fs::create_dir(&elsewhere).unwrap();
+    let rules = scene.ibeam_without_model(["policy", "list", "--workspace", "below"]).run().succeeded();
+    assert!(!rules.stdout.contains("Shell(printf"), "the rule is for the project alone: {rules}");
+}

@@ -442,7 +442,7 @@ fn line_mode_offers_all_choices() {
     let commands = || [answer_shell("echo hello"), answer_shell("echo hello"), answer_text("So be it.\n")];
     let for_session = Scene::new(commands());
     let running = for_session.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
-    running.wait_for_stderr("5 no, and tell the model why");
+    running.wait_for_stderr("6 no, and tell the model why");
     running.type_text("2\n");
     running.wait_for_stdout("So be it.");
     running.type_text(END);
@@ -450,8 +450,8 @@ fn line_mode_offers_all_choices() {
     assert_eq!(output.stderr.matches("allow `echo hello`?").count(), 1, "{output}");
     let refused = Scene::new([answer_shell("echo hello"), answer_text("So be it.\n")]);
     let running = refused.ibeam(["greet", "--sandbox", "disabled"]).terminal().start();
-    running.wait_for_stderr("5 no, and tell the model why");
-    running.type_text("5\n");
+    running.wait_for_stderr("6 no, and tell the model why");
+    running.type_text("6\n");
     running.wait_for_stderr("Why not?");
     running.type_text("Use printf\n");
     running.wait_for_stdout("So be it.");

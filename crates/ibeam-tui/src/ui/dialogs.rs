@@ -73,6 +73,9 @@ impl<W: Write> Ui<W> {
             Some(DialogKeyEffect::Answers(reply)) => self.close_dialog(reply),
             Some(DialogKeyEffect::IsText { held }) => {
                 self.editor.insert(&String::from_iter(held));
+                if self.close_dialog_that_gives_way() {
+                    return self.on_key(key, now);
+                }
                 self.edit(key.code, key.modifiers);
             }
             Some(DialogKeyEffect::StaysOpen) | None => {}
@@ -85,6 +88,15 @@ impl<W: Write> Ui<W> {
         if let Some(reply) = self.dialog.as_mut().and_then(|dialog| dialog.settled(now)) {
             self.close_dialog(reply);
         }
+    }
+
+    /// Closes a dialog that text closes. Returns whether there was one.
+    pub(super) fn close_dialog_that_gives_way(&mut self) -> bool {
+        let gives_way = self.dialog.as_ref().is_some_and(|dialog| dialog.gives_way);
+        if gives_way {
+            self.close_dialog(DialogReply::Back);
+        }
+        gives_way
     }
 
     fn close_dialog(&mut self, reply: DialogReply) {

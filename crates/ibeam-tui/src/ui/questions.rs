@@ -119,6 +119,7 @@ impl<W: Write> Ui<W> {
             Choice::Once => Reply::Once,
             Choice::ForSession => Reply::ForSession,
             Choice::AllEdits => Reply::AllEdits,
+            Choice::AlwaysHere => Reply::AlwaysHere,
             Choice::Always => Reply::Always,
             Choice::Refuse | Choice::RefuseAndExplain => Reply::Refuse,
         };
@@ -131,7 +132,7 @@ impl<W: Write> Ui<W> {
             Reply::Once => (Color::Green, Some(TuiLine::AllowedOnce)),
             Reply::ForSession => (Color::Green, Some(TuiLine::AllowedForSession)),
             Reply::AllEdits => (Color::Green, Some(TuiLine::AllowedAllEdits)),
-            Reply::Always => (Color::Green, None),
+            Reply::AlwaysHere | Reply::Always => (Color::Green, None),
             Reply::Refuse | Reply::RefuseAndExplain(_) => (Color::Yellow, Some(TuiLine::Refused)),
         };
         if let Some(line) = line {

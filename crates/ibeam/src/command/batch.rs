@@ -37,7 +37,7 @@ pub(crate) struct BatchArgs {
     #[arg(long)]
     wait: bool,
     /// Seconds between two polls [default: 60]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS")]
     interval: Option<u64>,
 }
 

@@ -47,7 +47,7 @@ fn stdout_has_no_targets_if_only_stderr_is_a_terminal() {
     let output = run.run().succeeded();
     let written = std::fs::read_to_string(scene.workspace.path().join("out.txt")).unwrap();
     assert_eq!(written, "Created new file\n\ndone\n", "{output}");
-    assert_eq!(remaining_lines(&output.stdout), ["changed files", "  A a.txt +1", ""], "{output}");
+    assert_eq!(remaining_lines(&output.stdout), ["  a.txt", "changed files", "  A a.txt +1", ""], "{output}");
 }
 
 #[test]
@@ -60,11 +60,11 @@ fn a_terminal_without_cursor_movement_shows_no_status_line() {
 }
 
 #[test]
-fn without_a_terminal_only_verbose_adds_lines_to_stderr() {
+fn without_a_terminal_stderr_has_targets_and_only_verbose_adds_a_summary() {
     let answers = || [answer_shell("exit 3"), answer_text("done")];
     let scene = Scene::new(answers());
     let output = scene.print(TEXT).args(["--force", "--sandbox", "disabled"]).run().succeeded();
-    assert_eq!(output.stderr, "", "{output}");
+    assert_eq!(output.stderr, "  exit 3\n  exit code 3\n", "{output}");
     let scene = Scene::new(answers());
     let run = scene.print(TEXT).args(["--force", "--sandbox", "disabled", "--verbose"]);
     let output = run.run().succeeded();
