@@ -243,7 +243,7 @@ fn the_units_of_one_are_singular() {
     for (locale, units) in [
         (Locale::En, ["model request", "call", "token read"]),
         (Locale::Es, ["petición al modelo", "llamada", "token leído"]),
-        (Locale::Fr, ["requête au modèle", "appel", "jeton lu"]),
+        (Locale::Fr, ["requête au modèle", "appel", "token lu"]),
         (Locale::Pt, ["pedido ao modelo", "chamada", "token lido"]),
     ] {
         let labels = labels(locale);
