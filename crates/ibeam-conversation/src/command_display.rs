@@ -1,7 +1,7 @@
 //! The place where commands of a conversation print, which the inline screen and line mode are.
 
 use futures_util::future::BoxFuture;
-use ibeam_tui::{Color, DialogReply, Line, Style, TuiLine};
+use ibeam_tui::{Color, DialogGuard, DialogReply, Line, Style, TuiLine};
 
 use super::session_list::ChosenSession;
 use super::transcript_view::StoredConversation;
@@ -39,7 +39,7 @@ pub(super) trait CommandDisplay {
         notice: Option<String>,
     ) -> Result<Option<ChosenSession>, RunError>;
 
-    /// Lets the person choose one of `choices`. With `gives_way`, text that is typed ends the choice.
+    /// Lets the person choose one of `choices`. Line mode needs no guard: what was typed before is never an answer.
     ///
     /// # Errors
     /// The reason of a signal.
@@ -48,7 +48,7 @@ pub(super) trait CommandDisplay {
         process: &RunProcess<'_>,
         title: String,
         choices: Vec<String>,
-        gives_way: bool,
+        guard: DialogGuard,
     ) -> Result<DialogReply, RunError>;
 
     /// Returns the keys that help lists.

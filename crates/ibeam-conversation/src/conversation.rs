@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use ibeam_core::{Approver, OutputObserver, Steering};
 use ibeam_output::Catalogue;
 use ibeam_protocol::{Failure, PermissionMode, Reason, Signal, UserPrompt, sentence};
-use ibeam_tui::{Color, DialogReply, EscapeEffect, Style, TuiLine};
+use ibeam_tui::{Color, DialogGuard, DialogReply, EscapeEffect, Style, TuiLine};
 
 use super::command_display::{CommandDisplay, INFORMATION};
 use super::person_approver::{GivenAnswers, PersonApprover, Questioner};
@@ -103,10 +103,8 @@ pub(super) trait PersonScreen {
     /// Receives the end of each turn, after its failure was printed.
     fn on_turn_end(&self) {}
 
-    /// Whether the person has typed the next prompt already.
-    fn has_waiting_prompt(&self) -> bool {
-        false
-    }
+    /// Whether an offer after a turn interrupts nothing: the person has not typed the next prompt already.
+    fn accepts_offers(&self) -> bool;
 
     /// Whether the person has asked to leave during a turn.
     fn is_leaving(&self) -> bool {
@@ -369,14 +367,14 @@ impl<'a, S: PersonScreen> Conversation<'a, S> {
     /// # Errors
     /// The reason of a signal.
     fn offer_to_carry_out(&mut self, session: &RunSession<'a>) -> Result<Option<Reopening>, RunError> {
-        if is_ephemeral(&self.process.app) || self.screen.has_waiting_prompt() {
+        if is_ephemeral(&self.process.app) || !self.screen.accepts_offers() {
             return Ok(None);
         }
         let catalogue = &self.process.app.base.catalogue;
         let question = catalogue.line(&TuiLine::PlanQuestion);
         let choices =
             [TuiLine::PlanContinue, TuiLine::PlanCarryOut].map(|line| catalogue.line(&line)).to_vec();
-        let reply = self.screen.display().choose(&self.process, question, choices, true)?;
+        let reply = self.screen.display().choose(&self.process, question, choices, DialogGuard::GivesWay)?;
         if reply != DialogReply::Choice(1) {
             return Ok(None);
         }

@@ -196,8 +196,8 @@ impl PersonScreen for Arc<InlineScreen> {
         set_busy(self, is_busy);
     }
 
-    fn has_waiting_prompt(&self) -> bool {
-        self.with(|ui| ui.has_waiting_prompt()).unwrap_or(true)
+    fn accepts_offers(&self) -> bool {
+        self.with(|ui| !ui.has_waiting_prompt()).unwrap_or(false)
     }
 
     fn is_leaving(&self) -> bool {

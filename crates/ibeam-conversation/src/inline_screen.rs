@@ -274,9 +274,8 @@ impl CommandDisplay for InlineScreen {
         process: &RunProcess<'_>,
         title: String,
         choices: Vec<String>,
-        gives_way: bool,
+        guard: DialogGuard,
     ) -> Result<DialogReply, RunError> {
-        let guard = if gives_way { DialogGuard::GivesWay } else { DialogGuard::None };
         self.ask(process, title, DialogInput::Choice(choices), (guard, EscapeEffect::GoesBack))
     }
 

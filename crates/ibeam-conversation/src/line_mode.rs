@@ -15,7 +15,7 @@ use ibeam_output::{
     ApprovalQuestion, Catalogue, EventWriter, Text, TextOptions, escape_invisible, printable_lines,
 };
 use ibeam_protocol::{Event, EventKind, Failure, Reason, ToolOutcome, ToolOutput, UserPrompt};
-use ibeam_tui::{Choice, DialogInput, DialogReply, Line, Reply, ShownChanges, Style, TuiLine};
+use ibeam_tui::{Choice, DialogGuard, DialogInput, DialogReply, Line, Reply, ShownChanges, Style, TuiLine};
 use tokio::sync::{Mutex, mpsc};
 
 use super::command_display::CommandDisplay;
@@ -263,8 +263,8 @@ impl PersonScreen for LineScreen<'_> {
     }
 
     /// A person who hears the lines one by one is not asked after each plan.
-    fn has_waiting_prompt(&self) -> bool {
-        true
+    fn accepts_offers(&self) -> bool {
+        false
     }
 
     fn on_turn_end(&self) {
@@ -305,7 +305,7 @@ impl CommandDisplay for LineScreen<'_> {
         process: &RunProcess<'_>,
         title: String,
         choices: Vec<String>,
-        _: bool,
+        _: DialogGuard,
     ) -> Result<DialogReply, RunError> {
         let question = StartQuestion::following(title, DialogInput::Choice(choices));
         self.dialog(&process.app.base.catalogue).ask(process, question)

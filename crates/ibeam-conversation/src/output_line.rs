@@ -12,6 +12,8 @@ use super::inline_screen::InlineScreen;
 
 /// The bytes of a line that are kept.
 const MAX_LINE_BYTES: usize = 400;
+/// The number of calls whose output is kept.
+const MAX_CALLS: usize = 16;
 
 /// Shows the last line of each command. The display draws it with the seconds, so a flood of output costs little.
 pub(super) struct OutputLines {
@@ -27,9 +29,6 @@ impl OutputLines {
     }
 }
 
-/// The number of calls whose output is kept.
-const MAX_CALLS: usize = 16;
-
 impl OutputObserver for OutputLines {
     fn on_output(&self, call: &CallId, bytes: &[u8]) {
         let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
@@ -39,9 +38,8 @@ impl OutputObserver for OutputLines {
             0
         });
         let Some((_, end)) = ends.get_mut(at) else { return };
-        let line = last_line(end, &String::from_utf8_lossy(bytes));
-        *end = line;
-        let shown = last_complete_or_open(end);
+        *end = end_of_output(end, &String::from_utf8_lossy(bytes));
+        let shown = shown_line(end);
         if !shown.is_empty() {
             let shown = escape_to_one_line(&self.app.redactor().redact(shown));
             self.screen.with(|ui| ui.set_output_line(call, &shown));
@@ -50,7 +48,7 @@ impl OutputObserver for OutputLines {
 }
 
 /// Returns the end of an output to which `next` was added: its last line with text, and what follows that.
-fn last_line(end: &str, next: &str) -> String {
+fn end_of_output(end: &str, next: &str) -> String {
     let text = format!("{end}{next}");
     let trimmed = text.trim_end_matches(['\n', '\r', ' ']);
     let start = trimmed.rfind('\n').map_or(0, |at| at + 1);
@@ -60,8 +58,8 @@ fn last_line(end: &str, next: &str) -> String {
     kept.get(cut..).unwrap_or_default().to_owned()
 }
 
-/// Returns the line as a terminal would show it.
-fn last_complete_or_open(end: &str) -> &str {
+/// Returns the last line of an output as a terminal shows it.
+fn shown_line(end: &str) -> &str {
     overwritten(end.trim_end()).trim()
 }
 
@@ -71,8 +69,8 @@ mod tests {
 
     #[track_caller]
     fn check(pieces: &[&str], expect: &str) {
-        let end = pieces.iter().fold(String::new(), |end, piece| last_line(&end, piece));
-        assert_eq!(last_complete_or_open(&end), expect, "{pieces:?}");
+        let end = pieces.iter().fold(String::new(), |end, piece| end_of_output(&end, piece));
+        assert_eq!(shown_line(&end), expect, "{pieces:?}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use ibeam_protocol::{Failure, Reason, Sentence, sentence};
 use ibeam_session::SessionError;
-use ibeam_tui::{Color, DialogReply, Style, TuiLine};
+use ibeam_tui::{Color, DialogGuard, DialogReply, Style, TuiLine};
 
 use super::command_display::{CommandDisplay, INFORMATION};
 use super::command_table::{DEFAULT_EFFORT, conversation_commands, effort_names, mode_names};
@@ -172,7 +172,7 @@ impl CommandContext<'_, '_> {
         let (mut choices, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| name == current);
         choices.extend(others);
         let title = status_line(self.session, item);
-        let reply = self.screen.choose(self.process, title, choices.clone(), false)?;
+        let reply = self.screen.choose(self.process, title, choices.clone(), DialogGuard::None)?;
         let chosen = match reply {
             DialogReply::Choice(at) => choices.into_iter().nth(at),
             DialogReply::Text(_) | DialogReply::Back | DialogReply::Leave => None,

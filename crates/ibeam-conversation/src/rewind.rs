@@ -5,7 +5,7 @@ use ibeam_agent::run::session_opener::SessionTarget;
 use ibeam_agent::run_error::RunError;
 use ibeam_protocol::{Event, EventKind};
 use ibeam_session::SessionError;
-use ibeam_tui::{DialogReply, Style, TuiLine};
+use ibeam_tui::{DialogGuard, DialogReply, Style, TuiLine};
 
 use super::person_commands::{CommandContext, CommandEnd, Reopening, RequestedUndo};
 
@@ -19,20 +19,19 @@ struct PastPrompt {
 /// The prompts of a session, and the changes of its turns.
 #[derive(Default)]
 struct PastPrompts {
-    runs: u32,
     prompts: Vec<PastPrompt>,
     changes: SessionChanges,
 }
 
 impl PastPrompts {
     fn fold(&mut self, event: Event) {
-        self.runs += u32::from(matches!(event.kind, EventKind::RunStarted(_)));
+        let run = self.changes.turns;
         // What a person adds to a turn belongs to its prompt.
-        let is_first = self.prompts.last().is_none_or(|last| last.run != self.runs);
+        let is_first = self.prompts.last().is_none_or(|last| last.run != run);
         if let EventKind::UserMessage { content, .. } | EventKind::PromptWithheld { content } = &event.kind
             && let Some(text) = content.first().filter(|_| is_first)
         {
-            self.prompts.push(PastPrompt { run: self.runs, text: text.clone() });
+            self.prompts.push(PastPrompt { run, text: text.clone() });
         }
         self.changes.fold(event);
     }
@@ -52,7 +51,7 @@ impl CommandContext<'_, '_> {
         });
         // What could be read before an error can be chosen.
         drop(read);
-        let PastPrompts { mut prompts, changes, .. } = past;
+        let PastPrompts { mut prompts, changes } = past;
         prompts.reverse();
         let catalogue = &app.base.catalogue;
         if prompts.is_empty() {
@@ -61,7 +60,9 @@ impl CommandContext<'_, '_> {
         }
         let titles = prompts.iter().map(|prompt| first_line(&prompt.text).to_owned()).collect();
         let question = catalogue.line(&TuiLine::RewindQuestion);
-        let DialogReply::Choice(at) = self.screen.choose(self.process, question, titles, false)? else {
+        let DialogReply::Choice(at) =
+            self.screen.choose(self.process, question, titles, DialogGuard::None)?
+        else {
             return Ok(CommandEnd::Done);
         };
         let Some(PastPrompt { run, text }) = prompts.into_iter().nth(at) else { return Ok(CommandEnd::Done) };
@@ -72,7 +73,7 @@ impl CommandContext<'_, '_> {
                 let choices = [TuiLine::RewindBoth, TuiLine::RewindConversation, TuiLine::RewindFiles];
                 let choices = choices.iter().map(|line| catalogue.line(line)).collect();
                 let question = catalogue.line(&TuiLine::RewindWhat);
-                match self.screen.choose(self.process, question, choices, false)? {
+                match self.screen.choose(self.process, question, choices, DialogGuard::None)? {
                     DialogReply::Choice(0) => (true, true),
                     DialogReply::Choice(1) => (true, false),
                     DialogReply::Choice(_) => (false, true),
@@ -86,7 +87,11 @@ impl CommandContext<'_, '_> {
         if !goes_back {
             return Ok(undo.map_or(CommandEnd::Done, |undo| self.reopen_after_undo(undo)));
         }
-        let target = SessionTarget::Before { session: id.to_string(), run };
+        // Before the first prompt there is nothing to copy.
+        let target = match run {
+            1 => SessionTarget::New,
+            _ => SessionTarget::Before { session: id.to_string(), run },
+        };
         Ok(CommandEnd::Reopen(Reopening {
             target,
             undo,

@@ -73,7 +73,7 @@ pub(super) fn steps(gate: &Gate) -> Vec<Step> {
                 .failure_is("the embedded model could not be set up; the tests that need it print SKIP"),
         );
     }
-    // The sweeps leave a third of the cores idle, so the suites run beside them rather than beside the tests.
+    // The sweeps leave a third of the cores idle, so the suites run at the same time as them, and not as the tests.
     let follows: &[&'static str] = if gate.sample.is_none() { &["distribution"] } else { &[] };
     steps.extend(distribution(gate));
     for (key, words, memory) in SUITES {

@@ -20,6 +20,15 @@ fn two_turns() -> Scene {
     repository([answer_text("One.\n"), write, answer_text("Written.\n"), answer_text("Again.\n")])
 }
 
+/// Starts a conversation and runs the first two turns.
+fn after_two_turns(scene: &Scene) -> RunningProgram {
+    let running = on_inline_screen(scene, &["first"]);
+    running.wait_for_stdout("One.");
+    running.type_text("second\r");
+    running.wait_for_stdout("Written.");
+    running
+}
+
 /// Starts a conversation, in line mode with `--screen-reader`, and waits until it reads keys.
 fn start(scene: &Scene, arguments: &[&str]) -> RunningProgram {
     let running = on_inline_screen(scene, arguments);
@@ -34,10 +43,7 @@ fn start(scene: &Scene, arguments: &[&str]) -> RunningProgram {
 fn the_conversation_and_the_files_go_back_to_before_a_prompt() {
     let scene = two_turns();
     let file = scene.workspace.path().join("new.txt");
-    let running = on_inline_screen(&scene, &["first"]);
-    running.wait_for_stdout("One.");
-    running.type_text("second\r");
-    running.wait_for_stdout("Written.");
+    let running = after_two_turns(&scene);
     assert!(file.exists());
     running.type_text("/rewind\r");
     running.wait_for_stdout("Go back to before which prompt?");
@@ -60,10 +66,7 @@ fn the_conversation_and_the_files_go_back_to_before_a_prompt() {
 #[test]
 fn escape_twice_chooses_a_prompt_and_the_conversation_alone_may_go_back() {
     let scene = two_turns();
-    let running = on_inline_screen(&scene, &["first"]);
-    running.wait_for_stdout("One.");
-    running.type_text("second\r");
-    running.wait_for_stdout("Written.");
+    let running = after_two_turns(&scene);
     std::thread::sleep(Duration::from_millis(300));
     running.type_text("\u{1b}");
     std::thread::sleep(Duration::from_millis(300));
@@ -86,10 +89,7 @@ fn escape_twice_chooses_a_prompt_and_the_conversation_alone_may_go_back() {
 fn a_refused_undo_names_the_command_that_overwrites_and_it_can_be_typed() {
     let scene = two_turns();
     let file = scene.workspace.path().join("new.txt");
-    let running = on_inline_screen(&scene, &["first"]);
-    running.wait_for_stdout("One.");
-    running.type_text("second\r");
-    running.wait_for_stdout("Written.");
+    let running = after_two_turns(&scene);
     // A command waits for the end of the turn, and thus for the checkpoint after it.
     running.type_text("/status\r");
     running.wait_for_stdout("session: ");

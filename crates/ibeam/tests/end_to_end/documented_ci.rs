@@ -16,7 +16,7 @@ fn script() -> &'static str {
 }
 
 /// Runs the script in the workspace of a scene, with a `sleep` that only notes its argument in the file `slept`. Returns its
-/// output and the content of a file of its results, which lie beside the workspace.
+/// output and the content of a file of its results, which are outside of the workspace.
 fn run(scene: &Scene, key: Option<&str>, file: &str) -> (Output, String) {
     let programs = scene.workspace.outside().join("bin");
     std::fs::create_dir_all(&programs).unwrap();
